@@ -80,6 +80,9 @@ func ReadDiff(r io.Reader) (Diff, error) {
 	if err := scanner.Err(); err != nil {
 		return Diff{}, fmt.Errorf("read patch: %w", err)
 	}
+	if p.old > 0 || p.new > 0 {
+		return Diff{}, errors.New("patch: ends within a hunk")
+	}
 	p.finish()
 	return p.diff, nil
 }
@@ -95,6 +98,7 @@ func scanRawLines(data []byte, atEOF bool) (int, []byte, error) {
 	return 0, nil, nil
 }
 
+// patchReader reads a patch line by line.
 type patchReader struct {
 	diff    Diff
 	open    bool

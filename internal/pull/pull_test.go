@@ -69,6 +69,7 @@ func TestReadDiffRefuses(t *testing.T) {
 		"an HTML page":     "<!DOCTYPE html>\n",
 		"a bad hunk":       patch("1..2", "-1,x +1", hunk),
 		"a negative range": patch("1..2", "-1,-3 +1,3", hunk),
+		"cut short":        patch("1..2", "-1,3 +1,3", " a: 1\n-b: 2\n"),
 		"noise in a hunk":  patch("1..2", "-1,3 +1,3", " a: 1\n!b\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
