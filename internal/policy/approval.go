@@ -1,0 +1,261 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"signalbox/internal/pull"
+)
+
+// selfRule is the name of the rule that guards the policy itself.
+const selfRule = "the policy of signalbox"
+
+// gateFiles are the paths that decide gates: whoever changes them needs the
+// agreement of an approver, whatever the rules say.
+var gateFiles = []string{Path}
+
+// approvals evaluates every approval rule of the policies in force, and the
+// one that guards the policy file.
+func (e *evaluation) approvals(inForce []*Policy) []ApprovalResult {
+	var results []ApprovalResult
+	for _, pol := range inForce {
+		for i := range pol.file.Approvals {
+			results = append(results, e.approval(pol.Name, &pol.file.Approvals[i]))
+		}
+	}
+	if rule, ok := e.guardRule(inForce); ok {
+		results = append(results, e.approval("built in", &rule))
+	}
+	return results
+}
+
+// guardRule makes the rule that guards the files that decide gates: one
+// approval by anybody whom some rule in force names. Where no rule names
+// anybody there is nobody to ask, and no rule. It is only made when such a
+// file is changed and no other rule covers it.
+func (e *evaluation) guardRule(inForce []*Policy) (ApprovalRule, bool) {
+	rule := ApprovalRule{Name: selfRule, Scope: Scope{Paths: gateFiles}, Count: 1, Survive: SurviveNone}
+	files, touched := match(rule.Scope, nil, e.in.Snapshot)
+	if !touched {
+		return rule, false
+	}
+	for _, pol := range inForce {
+		for _, r := range pol.file.Approvals {
+			if covered, applies := match(r.Scope, r.Unless, e.in.Snapshot); applies && containsAll(covered, files) {
+				return rule, false
+			}
+			rule.From.Teams = append(rule.From.Teams, r.From.Teams...)
+			rule.From.Users = append(rule.From.Users, r.From.Users...)
+		}
+	}
+	return rule, len(rule.From.Teams)+len(rule.From.Users) > 0
+}
+
+func containsAll(all, some []pull.File) bool {
+	return !slices.ContainsFunc(some, func(f pull.File) bool { return !slices.Contains(all, f) })
+}
+
+func (e *evaluation) approval(policyName string, rule *ApprovalRule) ApprovalResult {
+	r := ApprovalResult{Name: rule.Name, Policy: policyName, Need: rule.Count}
+	files, applies := match(rule.Scope, rule.Unless, e.in.Snapshot)
+	if !applies {
+		r.State, r.Reason = NotApplicable, "is not about this change"
+		return r
+	}
+	for _, f := range files {
+		r.Files = append(r.Files, f.Path)
+	}
+	entitled, problems := e.entitled(rule.From)
+	e.count(rule, entitled, &r)
+	r.CanApprove = e.canStillApprove(entitled, r.By)
+	missing := r.Need - len(r.By)
+	r.Unsatisfiable = missing > len(r.CanApprove) && len(problems) == 0
+	switch {
+	case missing <= 0:
+		r.State, r.Reason = Met, "approved by "+strings.Join(approvers([]ApprovalResult{r}), ", ")
+	case len(problems) > 0:
+		r.State, r.Reason = Unknown, strings.Join(problems, "; ")
+	case r.Unsatisfiable:
+		r.State, r.Reason = Unmet, unsatisfiableReason(&r, missing, e.in.Snapshot.Pull.Author)
+	default:
+		r.State = Unmet
+		r.Reason = fmt.Sprintf("needs %s by %s", plural(missing, "approval"), list(r.CanApprove, "or"))
+		if len(r.By) > 0 {
+			r.Reason = fmt.Sprintf("needs %s more by %s", plural(missing, "approval"), list(r.CanApprove, "or"))
+		}
+	}
+	return r
+}
+
+func unsatisfiableReason(r *ApprovalResult, missing int, author pull.Person) string {
+	if len(r.CanApprove) == 0 {
+		return fmt.Sprintf("needs %s, but nobody is left who could give it: only %s and bots are entitled", plural(missing, "approval"), author.Login)
+	}
+	return fmt.Sprintf("needs %s, but only %s could still give one", plural(missing, "approval"), list(r.CanApprove, "and"))
+}
+
+// entitled returns the people of a rule, as they are now, without repetition,
+// and the teams whose members are not known.
+func (e *evaluation) entitled(from People) ([]pull.Person, []string) {
+	var people []pull.Person
+	var problems []string
+	add := func(p pull.Person) {
+		if !slices.ContainsFunc(people, p.Is) {
+			people = append(people, p)
+		}
+	}
+	for _, team := range from.Teams {
+		t, ok := e.in.Teams[TeamKey(team, e.in.Snapshot.Pull.Repo.Owner)]
+		switch {
+		case !ok:
+			problems = append(problems, fmt.Sprintf("the members of team %s are not known", team))
+		case t.Problem != "":
+			problems = append(problems, t.Problem)
+		default:
+			for _, m := range t.Members {
+				add(m)
+			}
+		}
+	}
+	for _, login := range from.Users {
+		add(pull.Person{Login: login})
+	}
+	return people, problems
+}
+
+func (e *evaluation) canStillApprove(entitled []pull.Person, by []Approval) []string {
+	var logins []string
+	for _, p := range entitled {
+		approved := slices.ContainsFunc(by, func(a Approval) bool { return a.Person.Is(p) })
+		if !approved && !p.Is(e.in.Snapshot.Pull.Author) && !e.bot(p) {
+			logins = append(logins, p.Login)
+		}
+	}
+	slices.SortFunc(logins, func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
+	return logins
+}
+
+func (e *evaluation) bot(p pull.Person) bool { return slices.ContainsFunc(e.in.Bots, p.Is) }
+
+// count sorts the standing approvals into those that count and those that do
+// not.
+func (e *evaluation) count(rule *ApprovalRule, entitled []pull.Person, r *ApprovalResult) {
+	for _, review := range e.standing(pull.Approved) {
+		if !slices.ContainsFunc(entitled, review.Author.Is) {
+			continue
+		}
+		if why := e.void(rule, review); why != "" {
+			r.Voided = append(r.Voided, Voided{review.Author, why})
+			continue
+		}
+		r.By = append(r.By, Approval{review.Author, review.Commit, review.SubmittedAt})
+	}
+}
+
+// standing returns, for each person, the latest review that says yes or no, if
+// it says what is asked for. A dismissed one is no word, nor is an earlier one
+// that it replaced. Order is by id, which the server gives; times can be forged
+// by nobody but may be equal.
+func (e *evaluation) standing(state pull.ReviewState) []pull.Review {
+	var latest []pull.Review
+	for _, review := range e.in.Snapshot.Reviews {
+		if review.State != pull.Approved && review.State != pull.ChangesRequested {
+			continue
+		}
+		i := slices.IndexFunc(latest, func(l pull.Review) bool { return l.Author.Is(review.Author) })
+		switch {
+		case i < 0:
+			latest = append(latest, review)
+		case review.ID > latest[i].ID:
+			latest[i] = review
+		}
+	}
+	latest = slices.DeleteFunc(latest, func(l pull.Review) bool { return l.Dismissed || l.State != state })
+	slices.SortFunc(latest, func(a, b pull.Review) int { return cmp.Compare(a.ID, b.ID) })
+	return latest
+}
+
+// void says why an approval of an entitled person does not count, or nothing.
+func (e *evaluation) void(rule *ApprovalRule, review pull.Review) string {
+	snap := e.in.Snapshot
+	switch {
+	case review.Author.Is(snap.Pull.Author):
+		return "the author's own approval never counts"
+	case e.bot(review.Author):
+		return "a bot's approval never counts"
+	}
+	if why := retargeted(snap, review); why != "" {
+		return why
+	}
+	if review.Commit == snap.Pull.Head.SHA {
+		return ""
+	}
+	pushed := fmt.Sprintf("was given on %s; %s was pushed since", short(review.Commit), short(snap.Pull.Head.SHA))
+	if rule.Survive != SurviveIdenticalDiff {
+		return pushed
+	}
+	then, sawThen := snap.Diffs[review.Commit]
+	now, sawNow := snap.Diffs[snap.Pull.Head.SHA]
+	switch {
+	case !sawThen || !sawNow:
+		return pushed + ", and signalbox did not see whether the diff is the same"
+	case !then.Same(now):
+		return pushed + ", and the diff is another"
+	}
+	return ""
+}
+
+// retargeted says whether the base branch was changed after a review. A review
+// that is not in the timeline cannot be placed, so it does not count.
+func retargeted(snap *pull.Snapshot, review pull.Review) string {
+	i := slices.IndexFunc(snap.Timeline, func(m pull.Moment) bool {
+		return m.Kind == pull.MomentReview && m.ReviewID == review.ID
+	})
+	if i < 0 {
+		return "the timeline does not show when it was given"
+	}
+	for _, m := range snap.Timeline[i:] {
+		if m.Kind == pull.MomentRetarget {
+			return fmt.Sprintf("was given for %s; the base was changed to %s since", m.From, m.To)
+		}
+	}
+	return ""
+}
+
+// rejections returns the reviews that ask for changes and stand. The author's
+// own and a bot's do not count.
+func (e *evaluation) rejections() []Rejection {
+	var rejections []Rejection
+	for _, review := range e.standing(pull.ChangesRequested) {
+		if !review.Author.Is(e.in.Snapshot.Pull.Author) && !e.bot(review.Author) {
+			rejections = append(rejections, Rejection{review.Author, review.SubmittedAt})
+		}
+	}
+	return rejections
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// maxNames bounds the names in a reason.
+const maxNames = 6
+
+// list joins names for people: "a, b or c".
+func list(names []string, word string) string {
+	switch {
+	case len(names) == 0:
+		return "nobody"
+	case len(names) == 1:
+		return names[0]
+	case len(names) > maxNames:
+		return fmt.Sprintf("%s %s %d others", strings.Join(names[:maxNames-1], ", "), word, len(names)-maxNames+1)
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " " + word + " " + names[last]
+}

@@ -1,0 +1,14 @@
+// Package policy holds the rules that a pull request must meet and the
+// evaluation of them.
+//
+// A policy [File] is read from the base branch of a pull request with [Load];
+// the operator's configuration may hold another in the same form. [Evaluate]
+// is a pure function: it reads a snapshot of a pull request, the policies in
+// force and the facts, and returns a [Verdict] that names every fact it read,
+// the questions it could not answer, and when time alone could change it.
+//
+// What cannot be known is [Unknown], and Unknown never passes.
+//
+// To add a kind of precondition, write its check in a file of its own, add its
+// field to [Precondition] and its row to kinds.
+package policy

@@ -1,0 +1,284 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"signalbox/internal/fact"
+	"signalbox/internal/pull"
+)
+
+// Facts is where facts are looked up. It must not change during an evaluation
+// in a way that one key gives two answers.
+type Facts interface {
+	Lookup(fact.Key) (fact.Fact, bool)
+}
+
+// Proposal is a policy that is not in force yet.
+type Proposal struct {
+	// Policy is nil if it is not valid, or if the pull request removes it.
+	Policy   *Policy
+	Problems []string
+}
+
+// Team is what is known of the members of a team.
+type Team struct {
+	Members []pull.Person
+	// Problem says why the members are not known, or is empty.
+	Problem string
+}
+
+// Input is all that a verdict follows from.
+type Input struct {
+	Snapshot *pull.Snapshot
+	// Operator is the policy of the configuration, and Repository that of the
+	// base branch; nil for none. Both are in force, and neither weakens the
+	// other.
+	Operator, Repository *Policy
+	// Proposal is the policy that the pull request brings, if it changes it. It
+	// is not in force.
+	Proposal *Proposal
+	Facts    Facts
+	// Answers holds what is known of ancestry.
+	Answers map[Ask]Answer
+	// Teams are by the key that [TeamKey] makes.
+	Teams map[string]Team
+	// Clusters are the names of all configured clusters.
+	Clusters []string
+	// Bots are accounts that never count, signalbox's own among them.
+	Bots []pull.Person
+	// Problems that were met on the way to the input.
+	Problems []Problem
+	Now      time.Time
+}
+
+// TeamKey returns the key of a team as a policy writes it: "owner/team" in
+// lower case, where owner is the repository's unless the team names another.
+func TeamKey(team, owner string) string {
+	if !strings.Contains(team, "/") {
+		team = owner + "/" + team
+	}
+	return strings.ToLower(team)
+}
+
+// Evaluate decides about a pull request. It is pure: it makes no call, reads no
+// clock and keeps nothing.
+func Evaluate(in Input) Verdict {
+	p := &in.Snapshot.Pull
+	e := &evaluation{in: &in, read: map[fact.Key]bool{}, asked: map[Ask]bool{}}
+	v := Verdict{
+		Ref: p.Ref(), Head: p.Head.SHA, Base: p.Base.Name,
+		Problems:   slices.Clone(in.Problems),
+		Rejections: e.rejections(),
+	}
+	if in.Proposal != nil {
+		v.Proposed = e.propose(v)
+	}
+	e.rules(&v, in.Repository)
+	v.Reads, v.Asks, v.LookAgain = e.reads, e.asks, e.lookAgain
+	return v
+}
+
+// rules evaluates the operator's policy and a repository's into v.
+func (e *evaluation) rules(v *Verdict, repository *Policy) {
+	var inForce []*Policy
+	for _, pol := range []*Policy{e.in.Operator, repository} {
+		if pol == nil {
+			continue
+		}
+		inForce = append(inForce, pol)
+		v.Policies = append(v.Policies, pol.Name)
+		for i := range pol.file.Preconditions {
+			v.Results = append(v.Results, e.precondition(pol, &pol.file.Preconditions[i]))
+		}
+	}
+	v.Approvals = e.approvals(inForce)
+	v.Preconditions = preconditionGate(v)
+	v.Approval = approvalGate(v)
+}
+
+// propose evaluates what the pull request's own policy would decide; like is
+// the verdict as far as no rule was asked.
+func (e *evaluation) propose(like Verdict) *Proposed {
+	proposal := e.in.Proposal
+	if len(proposal.Problems) > 0 {
+		return &Proposed{Problems: proposal.Problems}
+	}
+	e.rules(&like, proposal.Policy)
+	return &Proposed{Preconditions: like.Preconditions, Approval: like.Approval}
+}
+
+// evaluation collects what one call of Evaluate read.
+type evaluation struct {
+	in        *Input
+	read      map[fact.Key]bool
+	reads     []fact.Key
+	asked     map[Ask]bool
+	asks      []Ask
+	lookAgain time.Time
+}
+
+// fact looks a fact up and notes that it was read. An absent fact is not found.
+func (e *evaluation) fact(k fact.Key) (fact.Fact, bool) {
+	if !e.read[k] {
+		e.read[k] = true
+		e.reads = append(e.reads, k)
+	}
+	f, ok := e.in.Facts.Lookup(k)
+	return f, ok && !f.Absent
+}
+
+// contains answers a question of ancestry; ok is false while nobody knows.
+func (e *evaluation) contains(a Ask) (answer Answer, ok bool) {
+	if a.Applied == a.Needed {
+		return Contained, true
+	}
+	if answer, ok = e.in.Answers[a]; !ok && !e.asked[a] {
+		e.asked[a] = true
+		e.asks = append(e.asks, a)
+	}
+	return answer, ok
+}
+
+// again notes a time at which the verdict may change by itself.
+func (e *evaluation) again(t time.Time) {
+	if t.After(e.in.Now) && (e.lookAgain.IsZero() || t.Before(e.lookAgain)) {
+		e.lookAgain = t
+	}
+}
+
+func (e *evaluation) precondition(pol *Policy, p *Precondition) Result {
+	r := Result{Name: p.Name, Policy: pol.Name}
+	files, applies := match(p.Scope, p.Unless, e.in.Snapshot)
+	if !applies {
+		r.State, r.Reason = NotApplicable, "is not about this change"
+		return r
+	}
+	check := p.check()
+	clusters := pol.file.clusters(files, e.in.Clusters)
+	if len(clusters) == 0 {
+		r.State, r.Reason = Unknown, "signalbox watches no cluster, so nobody can tell"
+		return r
+	}
+	for _, c := range clusters {
+		finding := e.onCluster(check, c)
+		finding.Cluster = c
+		r.Checks = append(r.Checks, finding)
+	}
+	worst := slices.MaxFunc(r.Checks, func(a, b Check) int { return resultRank[a.State] - resultRank[b.State] })
+	r.State, r.Reason = worst.State, worst.Reason
+	return r
+}
+
+// onCluster evaluates a check on a cluster that may not be known at all.
+func (e *evaluation) onCluster(c check, cluster string) Check {
+	if !slices.Contains(e.in.Clusters, cluster) {
+		return Check{State: Unknown, Reason: fmt.Sprintf("the policy names cluster %s, which signalbox does not watch", cluster)}
+	}
+	f, ok := e.fact(fact.ClusterKey(cluster))
+	switch {
+	case !ok || f.Cluster == nil:
+		return Check{State: Unknown, Reason: fmt.Sprintf("cluster %s has not been heard from yet", cluster)}
+	case f.Cluster.Silent && f.Cluster.LastHeard.IsZero():
+		return Check{State: Unknown, Reason: fmt.Sprintf("cluster %s has not been heard from yet", cluster), Since: f.Since}
+	case f.Cluster.Silent:
+		return Check{State: Unknown, Since: f.Cluster.LastHeard, Reason: fmt.Sprintf(
+			"nothing has been heard from cluster %s since %s", cluster, stamp(f.Cluster.LastHeard))}
+	}
+	return c.evaluate(e, cluster, f.Cluster)
+}
+
+// stamp writes a time for people. It is absolute, so that a comment stays true
+// without being edited.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+
+func preconditionGate(v *Verdict) Gate {
+	if g, ok := problemGate(v.Problems); ok {
+		return g
+	}
+	open, applicable, first := 0, 0, ""
+	for _, r := range v.Results {
+		switch r.State {
+		case Unmet, Unknown:
+			open++
+			applicable++
+			if first == "" {
+				first = r.Name + ": " + r.Reason
+			}
+		case Met:
+			applicable++
+		case NotApplicable:
+		}
+	}
+	switch {
+	case v.Proposed != nil && len(v.Proposed.Problems) > 0:
+		return Gate{Blocked, "the policy in this pull request is not valid: " + v.Proposed.Problems[0]}
+	case open > 1:
+		return Gate{Waiting, fmt.Sprintf("%s (and %d more)", first, open-1)}
+	case open == 1:
+		return Gate{Waiting, first}
+	case applicable == 0:
+		return Gate{Clear, "no precondition is about this change"}
+	case applicable == 1:
+		return Gate{Clear, "the one precondition is met"}
+	default:
+		return Gate{Clear, fmt.Sprintf("all %d preconditions are met", applicable)}
+	}
+}
+
+func approvalGate(v *Verdict) Gate {
+	if g, ok := problemGate(v.Problems); ok {
+		return g
+	}
+	if len(v.Rejections) > 0 {
+		return Gate{Blocked, v.Rejections[0].Person.Login + " asks for changes"}
+	}
+	open, applicable, first := 0, 0, ""
+	for _, a := range v.Approvals {
+		switch a.State {
+		case Unmet, Unknown:
+			open++
+			applicable++
+			if first == "" {
+				first = a.Name + ": " + a.Reason
+			}
+		case Met:
+			applicable++
+		case NotApplicable:
+		}
+	}
+	switch {
+	case open > 1:
+		return Gate{Waiting, fmt.Sprintf("%s (and %d more)", first, open-1)}
+	case open == 1:
+		return Gate{Waiting, first}
+	case applicable == 0:
+		return Gate{Clear, "this change needs no approval"}
+	default:
+		return Gate{Clear, "approved by " + strings.Join(approvers(v.Approvals), ", ")}
+	}
+}
+
+// problemGate is the gate while there are problems: the worst one speaks.
+func problemGate(ps []Problem) (Gate, bool) {
+	if len(ps) == 0 {
+		return Gate{}, false
+	}
+	worst := slices.MaxFunc(ps, func(a, b Problem) int { return gateRank[a.State] - gateRank[b.State] })
+	first, _, _ := strings.Cut(worst.Text, "\n")
+	return Gate{worst.State, first}, true
+}
+
+func approvers(rs []ApprovalResult) []string {
+	var names []string
+	for _, r := range rs {
+		for _, a := range r.By {
+			if !slices.Contains(names, a.Person.Login) {
+				names = append(names, a.Person.Login)
+			}
+		}
+	}
+	return names
+}
