@@ -25,10 +25,15 @@ func match(s Scope, unless *Scope, snap *pull.Snapshot) ([]pull.File, bool) {
 	if len(s.Paths) == 0 && !exempt {
 		return snap.Files, true
 	}
+	var exempted globs
+	if exempt {
+		exempted = compileGlobs(unless.Paths)
+	}
+	paths := compileGlobs(s.Paths)
 	var files []pull.File
-	for _, f := range snap.Files {
-		if touches(s.Paths, f) && (!exempt || !within(unless.Paths, f)) {
-			files = append(files, f)
+	for i := range snap.Files {
+		if f := &snap.Files[i]; paths.touches(f) && (!exempt || !exempted.covers(f)) {
+			files = append(files, *f)
 		}
 	}
 	return files, len(files) > 0
@@ -46,36 +51,69 @@ func (s Scope) matchesPull(p *pull.Pull) bool {
 	return len(s.Author) == 0 || slices.ContainsFunc(s.Author, sameLogin)
 }
 
-// touches reports whether one of the file's names matches; no globs match all.
-func touches(globs []string, f pull.File) bool {
-	return len(globs) == 0 || slices.ContainsFunc(f.Paths(), func(p string) bool { return matchAny(globs, p) })
+// globs are compiled patterns of paths.
+type globs []glob
+
+// glob is a valid doublestar pattern. Most patterns of a policy begin with the
+// name of a folder, and most files are not in it: the letters before the first
+// special one decide those without a walk through the pattern.
+type glob struct {
+	pattern string
+	// prefix starts every name that matches. It lacks a final slash, because
+	// "a/**" matches "a" itself too.
+	prefix string
+	// literal says that the pattern is a name.
+	literal bool
 }
 
-// within reports whether all of the file's names match: a file that is moved
-// out of an exempted folder is not exempt.
-func within(globs []string, f pull.File) bool {
-	return !slices.ContainsFunc(f.Paths(), func(p string) bool { return !matchAny(globs, p) })
-}
-
-func matchAny(globs []string, name string) bool {
-	return slices.ContainsFunc(globs, func(g string) bool { return matchGlob(g, name) })
-}
-
-// matchGlob is [doublestar.Match] of a valid glob. Most globs of a policy begin
-// with the name of a folder, and most files are not in it: the letters before
-// the first special one decide those without a walk through the pattern.
-func matchGlob(glob, name string) bool {
-	i := strings.IndexAny(glob, "*?[{\\")
-	if i < 0 {
-		return glob == name
+func compileGlobs(patterns []string) globs {
+	gs := make(globs, len(patterns))
+	for i, p := range patterns {
+		gs[i] = compileGlob(p)
 	}
-	// "a/**" matches "a" itself too, so its slash proves nothing.
-	if !strings.HasPrefix(name, strings.TrimSuffix(glob[:i], "/")) {
+	return gs
+}
+
+func compileGlob(pattern string) glob {
+	i := strings.IndexAny(pattern, "*?[{\\")
+	if i < 0 {
+		return glob{pattern: pattern, prefix: pattern, literal: true}
+	}
+	return glob{pattern: pattern, prefix: strings.TrimSuffix(pattern[:i], "/")}
+}
+
+func (g glob) match(name string) bool {
+	if g.literal {
+		return g.pattern == name
+	}
+	if !strings.HasPrefix(name, g.prefix) {
 		return false
 	}
-	ok, err := doublestar.Match(glob, name)
+	ok, err := doublestar.Match(g.pattern, name)
 	return err == nil && ok
 }
+
+func (gs globs) match(name string) bool {
+	for i := range gs {
+		if gs[i].match(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// touches reports whether one of the file's names matches; no globs match all.
+func (gs globs) touches(f *pull.File) bool {
+	return len(gs) == 0 || gs.match(f.Path) || (f.Previous != "" && gs.match(f.Previous))
+}
+
+// covers reports whether all of the file's names match: a file that is moved
+// out of an exempted folder is not exempt.
+func (gs globs) covers(f *pull.File) bool {
+	return gs.match(f.Path) && (f.Previous == "" || gs.match(f.Previous))
+}
+
+func matchAny(patterns []string, name string) bool { return compileGlobs(patterns).match(name) }
 
 // clusters returns the clusters that files reach, sorted. A name that no target
 // has reaches all, and so does a change without files.
@@ -83,13 +121,17 @@ func (f *File) clusters(files []pull.File, all []string) []string {
 	if len(files) == 0 {
 		return all
 	}
+	targets := make([]globs, len(f.Targets))
+	for i, t := range f.Targets {
+		targets[i] = compileGlobs(t.Paths)
+	}
 	reached := map[string]bool{}
 	for _, file := range files {
 		for _, path := range file.Paths() {
 			named := false
-			for _, t := range f.Targets {
-				if matchAny(t.Paths, path) {
-					reached[t.Cluster], named = true, true
+			for i, t := range targets {
+				if t.match(path) {
+					reached[f.Targets[i].Cluster], named = true, true
 				}
 			}
 			if !named {
