@@ -24,8 +24,9 @@ type Fact struct {
 	// listed completely without it.
 	Absent bool `json:"absent,omitempty"`
 
-	Flux    *Flux    `json:"flux,omitempty"`
-	Cluster *Cluster `json:"cluster,omitempty"`
+	Flux      *Flux      `json:"flux,omitempty"`
+	Cluster   *Cluster   `json:"cluster,omitempty"`
+	Heartbeat *Heartbeat `json:"heartbeat,omitempty"`
 }
 
 // Same reports whether two facts say the same about the same thing. When it
@@ -120,18 +121,22 @@ type Condition struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Cluster says whether a cluster is heard from, and which kinds are known
-// completely.
+// Cluster says which kinds of objects of a cluster are known completely.
 type Cluster struct {
-	// Silent is set when nothing was heard from the cluster for longer than the
-	// configured time. Every fact of a silent cluster is unknown.
-	Silent bool `json:"silent,omitempty"`
-	// LastHeard is when the cluster was last heard from before it fell silent;
-	// zero while it is not silent or was never heard from.
-	LastHeard time.Time `json:"lastHeard,omitzero"`
 	// Kinds maps a lower-case kind to the state of its watch. A kind that is
 	// not in the map is not watched.
 	Kinds map[string]Watch `json:"kinds,omitempty"`
+}
+
+// Heartbeat says whether a cluster is heard from. Every fact of a silent
+// cluster is unknown.
+type Heartbeat struct {
+	// Silent is set when nothing was heard from the cluster for longer than the
+	// configured time.
+	Silent bool `json:"silent,omitempty"`
+	// LastHeard is when the cluster was last heard from before it fell silent;
+	// zero while it is not silent, or if it was never heard from.
+	LastHeard time.Time `json:"lastHeard,omitzero"`
 }
 
 // WatchState is how far a kind of object is known.

@@ -14,8 +14,11 @@ const (
 
 // Kinds of facts that are not kinds of Kubernetes objects.
 const (
-	// KindCluster is the reachability of a cluster; see [Cluster].
+	// KindCluster is what is watched on a cluster; see [Cluster].
 	KindCluster = "cluster"
+	// KindHeartbeat is whether a cluster is heard from; see [Heartbeat]. It has
+	// a writer of its own: the part that listens, not the one that speaks.
+	KindHeartbeat = "heartbeat"
 )
 
 // Key names the thing that a fact is about. Two different things never have
@@ -29,7 +32,7 @@ type Key struct {
 	Kind string `json:"kind"`
 	// Namespace is empty for what has none.
 	Namespace string `json:"namespace,omitempty"`
-	// Name is empty for a [KindCluster] fact.
+	// Name is empty for a fact of the whole cluster.
 	Name string `json:"name,omitempty"`
 }
 
@@ -41,6 +44,11 @@ func Kube(cluster, kind, namespace, name string) Key {
 // ClusterKey returns the key of the [Cluster] fact of a cluster.
 func ClusterKey(cluster string) Key {
 	return Key{Source: SourceKube, Scope: cluster, Kind: KindCluster}
+}
+
+// HeartbeatKey returns the key of the [Heartbeat] fact of a cluster.
+func HeartbeatKey(cluster string) Key {
+	return Key{Source: SourceKube, Scope: cluster, Kind: KindHeartbeat}
 }
 
 // Object returns "namespace/name", or the name alone where there is no

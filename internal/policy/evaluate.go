@@ -177,17 +177,19 @@ func (e *evaluation) onCluster(c check, cluster string) Check {
 	if !slices.Contains(e.in.Clusters, cluster) {
 		return Check{State: Unknown, Reason: fmt.Sprintf("the policy names cluster %s, which signalbox does not watch", cluster)}
 	}
-	f, ok := e.fact(fact.ClusterKey(cluster))
+	beat, ok := e.fact(fact.HeartbeatKey(cluster))
 	switch {
-	case !ok || f.Cluster == nil:
+	case !ok || beat.Heartbeat == nil || (beat.Heartbeat.Silent && beat.Heartbeat.LastHeard.IsZero()):
 		return Check{State: Unknown, Reason: fmt.Sprintf("cluster %s has not been heard from yet", cluster)}
-	case f.Cluster.Silent && f.Cluster.LastHeard.IsZero():
-		return Check{State: Unknown, Reason: fmt.Sprintf("cluster %s has not been heard from yet", cluster), Since: f.Since}
-	case f.Cluster.Silent:
-		return Check{State: Unknown, Since: f.Cluster.LastHeard, Reason: fmt.Sprintf(
-			"nothing has been heard from cluster %s since %s", cluster, stamp(f.Cluster.LastHeard))}
+	case beat.Heartbeat.Silent:
+		heard := beat.Heartbeat.LastHeard
+		return Check{State: Unknown, Since: heard, Reason: fmt.Sprintf("nothing has been heard from cluster %s since %s", cluster, stamp(heard))}
 	}
-	return c.evaluate(e, cluster, f.Cluster)
+	known, ok := e.fact(fact.ClusterKey(cluster))
+	if !ok || known.Cluster == nil {
+		return Check{State: Unknown, Reason: fmt.Sprintf("it is not known yet what cluster %s has", cluster)}
+	}
+	return c.evaluate(e, cluster, known.Cluster)
 }
 
 // stamp writes a time for people. It is absolute, so that a comment stays true

@@ -63,6 +63,11 @@ func (m factMap) cluster(name string, edit func(*fact.Fact)) {
 		edit(&f)
 	}
 	m.put(f)
+	m.beat(name, fact.Heartbeat{})
+}
+
+func (m factMap) beat(cluster string, h fact.Heartbeat) {
+	m.put(fact.Fact{Key: fact.HeartbeatKey(cluster), Since: since, Heartbeat: &h})
 }
 
 func healthy(names ...string) factMap {
@@ -202,15 +207,23 @@ func TestFluxPrecondition(t *testing.T) {
 		},
 		{
 			name: "the cluster fell silent", want: policy.Unknown,
-			change: func(m factMap) {
-				m.cluster("prod", func(f *fact.Fact) { f.Cluster.Silent, f.Cluster.LastHeard = true, since })
-			},
+			change: func(m factMap) { m.beat("prod", fact.Heartbeat{Silent: true, LastHeard: since}) },
 			reason: "nothing has been heard from cluster prod since 2026-09-07 02:44 UTC",
 		},
 		{
 			name: "the cluster was never heard from", want: policy.Unknown,
-			change: func(m factMap) { delete(m, fact.ClusterKey("prod")) },
+			change: func(m factMap) { m.beat("prod", fact.Heartbeat{Silent: true}) },
 			reason: "cluster prod has not been heard from yet",
+		},
+		{
+			name: "no heartbeat at all", want: policy.Unknown,
+			change: func(m factMap) { delete(m, fact.HeartbeatKey("prod")) },
+			reason: "cluster prod has not been heard from yet",
+		},
+		{
+			name: "nothing said of its kinds", want: policy.Unknown,
+			change: func(m factMap) { delete(m, fact.ClusterKey("prod")) },
+			reason: "it is not known yet what cluster prod has",
 		},
 		{name: "contains the base, the same commit", options: ", contains: base", want: policy.Met, reason: "Kustomization flux-system/platform-config on prod is Ready at cccccccccc"},
 		{
@@ -291,7 +304,7 @@ func TestVerdictSaysWhatItNeeds(t *testing.T) {
 	}
 	in.Answers = map[policy.Ask]policy.Answer{ask: policy.Contained}
 	v = policy.Evaluate(in)
-	wantReads := []fact.Key{fact.ClusterKey("prod"), fact.Kube("prod", "Kustomization", "flux-system", "platform-config")}
+	wantReads := []fact.Key{fact.HeartbeatKey("prod"), fact.ClusterKey("prod"), fact.Kube("prod", "Kustomization", "flux-system", "platform-config")}
 	if diff := cmp.Diff(wantReads, v.Reads); diff != "" {
 		t.Errorf("reads (-want +got):\n%s", diff)
 	}

@@ -72,6 +72,9 @@ type Verdict struct {
 	Problems []Problem `json:"problems,omitempty"`
 	// Proposed is set when the pull request changes the policy.
 	Proposed *Proposed `json:"proposed,omitempty"`
+	// Notes are what people should know beside the verdict, such as that
+	// somebody else posted a status in its name. Evaluate leaves it empty.
+	Notes []string `json:"notes,omitempty"`
 	// Policies are the names of the policies in force.
 	Policies []string `json:"policies,omitempty"`
 
