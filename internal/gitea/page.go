@@ -1,0 +1,138 @@
+package gitea
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+const (
+	// pageSize is what is asked for. Gitea clamps it silently to its
+	// MAX_RESPONSE_ITEMS, 50 by default, so a short page says nothing.
+	pageSize = 50
+	// maxPages stops a server that never ends.
+	maxPages = 2000
+	// maxRereads is how often a list that changed while it was read is read
+	// from the start.
+	maxRereads = 3
+)
+
+// pages reads the pages of a list one after the other.
+type pages[T any] struct {
+	client *Client
+	route  string
+	path   string
+	query  url.Values
+}
+
+// read returns page n, counted from 1, and the total that the server tells, or
+// -1 where it tells none.
+func (p pages[T]) read(ctx context.Context, n int) (items []T, total int, err error) {
+	query := url.Values{}
+	for k, v := range p.query {
+		query[k] = v
+	}
+	query.Set("page", strconv.Itoa(n))
+	query.Set("limit", strconv.Itoa(pageSize))
+	header, err := p.client.getJSON(ctx, call{route: p.route}, p.path, query, &items)
+	if err != nil {
+		return nil, 0, err
+	}
+	return items, totalCount(header), nil
+}
+
+func totalCount(h http.Header) int {
+	total, err := strconv.Atoi(h.Get("X-Total-Count"))
+	if err != nil || total < 0 {
+		return -1
+	}
+	return total
+}
+
+// exact reads a list whose total the server counts exactly, and returns all of
+// it or an error. An entry that is added or removed between two pages shifts
+// the rest; that shows in the total or in an entry seen twice, and then the
+// list is read again. check, if not nil, refuses a page.
+func exact[T any, K comparable](ctx context.Context, p pages[T], key func(T) K) ([]T, error) {
+	var why string
+	for range maxRereads {
+		all, problem, err := exactOnce(ctx, p, key)
+		if err != nil {
+			return nil, err
+		}
+		if problem == "" {
+			return all, nil
+		}
+		why = problem
+	}
+	return nil, fmt.Errorf("%w: %s", ErrIncomplete, why)
+}
+
+func exactOnce[T any, K comparable](ctx context.Context, p pages[T], key func(T) K) (all []T, problem string, err error) {
+	seen := map[K]bool{}
+	want := 0
+	for n := 1; n <= maxPages; n++ {
+		items, total, err := p.read(ctx, n)
+		switch {
+		case err != nil:
+			return nil, "", err
+		case total < 0:
+			return nil, "the server does not say how long it is", nil
+		case n > 1 && total != want:
+			return nil, fmt.Sprintf("it grew or shrank from %d to %d entries while it was read", want, total), nil
+		}
+		want = total
+		for _, item := range items {
+			if k := key(item); seen[k] {
+				return nil, fmt.Sprintf("entry %v came twice", k), nil
+			} else {
+				seen[k] = true
+			}
+		}
+		all = append(all, items...)
+		if len(all) >= total || len(items) == 0 {
+			break
+		}
+	}
+	if len(all) != want {
+		return nil, fmt.Sprintf("%d of %d entries came", len(all), want), nil
+	}
+	return all, "", nil
+}
+
+// untilEmpty reads a list whose total says too little, because the server
+// leaves entries out of a page after it has counted it: it ends with the given
+// number of empty pages in a row. Where trusted is set, a total that was
+// reached ends it too.
+func untilEmpty[T any](ctx context.Context, p pages[T], empty int, trusted bool) ([]T, error) {
+	var all []T
+	inRow := 0
+	for n := 1; n <= maxPages; n++ {
+		items, total, err := p.read(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, items...)
+		if trusted && total >= 0 && len(all) >= total {
+			return all, nil
+		}
+		if len(items) > 0 {
+			inRow = 0
+			continue
+		}
+		if inRow++; inRow == empty {
+			return all, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: it has more than %d pages", ErrIncomplete, maxPages)
+}
+
+// readAll reads a body that the transport holds in memory.
+func readAll(resp *http.Response) []byte {
+	defer func() { _ = resp.Body.Close() }()
+	data, _ := io.ReadAll(resp.Body)
+	return data
+}
