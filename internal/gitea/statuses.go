@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 
@@ -66,7 +67,6 @@ func (c *Client) PostStatus(ctx context.Context, repo pull.Repo, sha string, sta
 	if err := cmp.Or(checkCommit(sha), checkStatus(status)); err != nil {
 		return c.fail(err, nil, operation, status.Context, sha, repo)
 	}
-	// Gitea answers 500 for an unknown commit.
 	api, err := c.sdk(ctx, call{route: "/repos/:owner/:repo/statuses/:sha", repeatable: true})
 	if err != nil {
 		return c.fail(err, nil, operation, status.Context, sha, repo)
@@ -77,7 +77,13 @@ func (c *Client) PostStatus(ctx context.Context, repo pull.Repo, sha string, sta
 		Description: status.Description,
 		TargetURL:   targetURL,
 	})
-	return c.fail(err, resp, operation, status.Context, sha, repo)
+	err = c.fail(err, resp, operation, status.Context, sha, repo)
+	var answer *answerError
+	if errors.As(err, &answer) && answer.code == http.StatusInternalServerError && c.commitMissing(ctx, repo, sha) {
+		// So Gitea says that the repository has no such commit.
+		return c.fail(ErrUnknownCommit, nil, operation, status.Context, sha, repo)
+	}
+	return err
 }
 
 func checkStatus(s pull.Status) error {
