@@ -1,0 +1,123 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Config says which cluster a [Watcher] watches and how. Exactly one of
+// InCluster, Kubeconfig, REST and Client says how to reach it.
+type Config struct {
+	// Cluster is the name that facts and rules use. It must not be empty.
+	Cluster string
+
+	// InCluster uses the service account of the pod that signalbox runs in.
+	InCluster bool
+	// Kubeconfig is the path of a kubeconfig file, and Context the context to
+	// take from it; empty means its current one.
+	Kubeconfig string
+	Context    string
+	// REST is a ready configuration.
+	REST *rest.Config
+	// Client is a ready client, such as that of a stand-in cluster. Probe must
+	// be set with it, and only with it: it proves that the API server answers
+	// and accepts the credentials.
+	Client dynamic.Interface
+	Probe  func(context.Context) error
+
+	Limits Limits
+}
+
+// Limits are the times of a [Watcher]. The zero value of each means its
+// default.
+type Limits struct {
+	// ProbeEvery is the time between two probes of the API server (10s), and
+	// Probe the time that one may take (5s).
+	ProbeEvery time.Duration
+	Probe      time.Duration
+	// Sync is how long a request or a first complete list may take before its
+	// kind is failing (30s).
+	Sync time.Duration
+	// Grace is how long a watch that stood may be away before its kind is
+	// failing (15s).
+	Grace time.Duration
+	// Idle is how long a watch may deliver nothing, not even a bookmark, before
+	// it is opened again (3m).
+	Idle time.Duration
+	// Hold is the least time for which the last settled state of an object
+	// stands while its controller is at work (5m); see [Project].
+	Hold time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	l.ProbeEvery = cmp.Or(l.ProbeEvery, 10*time.Second)
+	l.Probe = cmp.Or(l.Probe, 5*time.Second)
+	l.Sync = cmp.Or(l.Sync, 30*time.Second)
+	l.Grace = cmp.Or(l.Grace, 15*time.Second)
+	l.Idle = cmp.Or(l.Idle, 3*time.Minute)
+	l.Hold = cmp.Or(l.Hold, 5*time.Minute)
+	return l
+}
+
+// Requests per second that the client allows itself, and how many at once. The
+// API server has its own fairness; these only stop a runaway.
+const (
+	clientQPS   = 50
+	clientBurst = 100
+)
+
+// validate reports what is wrong with the configuration itself.
+func (c Config) validate() error {
+	if c.Cluster == "" {
+		return errors.New("cluster has no name")
+	}
+	n := 0
+	for _, given := range []bool{c.InCluster, c.Kubeconfig != "", c.REST != nil, c.Client != nil} {
+		if given {
+			n++
+		}
+	}
+	if n != 1 {
+		return fmt.Errorf("cluster %s: give exactly one of in-cluster, a kubeconfig, a REST configuration and a client", c.Cluster)
+	}
+	if (c.Client != nil) != (c.Probe != nil) {
+		return fmt.Errorf("cluster %s: a client and a probe go together", c.Cluster)
+	}
+	if c.Context != "" && c.Kubeconfig == "" {
+		return fmt.Errorf("cluster %s: context %q needs a kubeconfig", c.Cluster, c.Context)
+	}
+	return nil
+}
+
+// rest returns how to reach the cluster. It reads files, but does not connect.
+func (c Config) rest() (*rest.Config, error) {
+	var cfg *rest.Config
+	var err error
+	switch {
+	case c.InCluster:
+		cfg, err = rest.InClusterConfig()
+	case c.Kubeconfig != "":
+		cfg, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+			&clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig},
+			&clientcmd.ConfigOverrides{CurrentContext: c.Context},
+		).ClientConfig()
+	default:
+		cfg = rest.CopyConfig(c.REST)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", c.Cluster, err)
+	}
+	cfg.UserAgent = cmp.Or(cfg.UserAgent, "signalbox")
+	cfg.QPS = cmp.Or(cfg.QPS, clientQPS)
+	cfg.Burst = cmp.Or(cfg.Burst, clientBurst)
+	// A timeout for all requests would end every watch; each has its own.
+	cfg.Timeout = 0
+	return cfg, nil
+}

@@ -1,0 +1,87 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// failureKind tells failures apart that need different help. Within one kind
+// the first message stands: an API server that is down answers with a refused
+// connection, a lost one and a timeout in turn, and that is no news.
+type failureKind string
+
+const (
+	failureNone         failureKind = ""
+	failureUnreachable  failureKind = "unreachable"
+	failureUnauthorized failureKind = "unauthorized"
+	failureForbidden    failureKind = "forbidden"
+	failureMissing      failureKind = "missing"
+	failureSlow         failureKind = "slow"
+	failureOther        failureKind = "other"
+)
+
+// failure is why a request to the API server did not work.
+type failure struct {
+	kind failureKind
+	// message is one line for a person.
+	message string
+}
+
+// errNoAnswer is the cause of a request that was given up.
+var errNoAnswer = errors.New("no answer in time")
+
+// explain makes a failure of the error of a request. Verb and resource name
+// the right that the request needs.
+func explain(verb, resource string, err error) failure {
+	reason := oneLine(steady(root(err)))
+	switch {
+	case apierrors.IsForbidden(err):
+		return failure{failureForbidden, fmt.Sprintf("missing right: %s %s; the API server says: %s", verb, resource, reason)}
+	case apierrors.IsUnauthorized(err):
+		return failure{failureUnauthorized, "the API server refuses the credentials: " + reason}
+	case apierrors.IsNotFound(err):
+		return failure{failureMissing, fmt.Sprintf("%s %s: %s", verb, resource, reason)}
+	case errors.Is(err, errNoAnswer), errors.Is(err, context.DeadlineExceeded):
+		return failure{failureSlow, fmt.Sprintf("%s %s: no answer in time", verb, resource)}
+	case unreachable(err):
+		return failure{failureUnreachable, "the API server cannot be reached: " + reason}
+	default:
+		return failure{failureOther, fmt.Sprintf("%s %s: %s", verb, resource, reason)}
+	}
+}
+
+// unreachable reports whether the API server did not answer or said that it
+// cannot serve now.
+func unreachable(err error) bool {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		code := status.Status().Code
+		return code == 429 || code >= 500 && !apierrors.IsTimeout(err)
+	}
+	return true
+}
+
+// root is the text of an error without the request's URL, whose parameters
+// differ each time.
+func root(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	if errors.Is(err, io.EOF) {
+		return "the connection was closed"
+	}
+	return err.Error()
+}
+
+// anonymous reports whether the API server took a request for one without
+// credentials.
+func anonymous(err error) bool {
+	return strings.Contains(err.Error(), `"system:anonymous"`)
+}

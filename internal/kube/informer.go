@@ -1,0 +1,237 @@
+package kube
+
+import (
+	"context"
+	"strconv"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// tombstone is what is known of a deleted object.
+type tombstone struct{ uid, version string }
+
+// objects is the informer of one kind, from its start until its
+// CustomResourceDefinition goes or changes.
+type objects struct {
+	resource schema.GroupVersionResource
+	stream   *stream
+	informer cache.SharedIndexInformer
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
+
+	mu sync.Mutex
+	// first holds the keys of the first list that are not yet written; listed
+	// says that it holds all of them.
+	first  map[string]struct{}
+	listed bool
+	// settled says that the first list is written and what it lacked is marked
+	// absent.
+	settled bool
+	deleted map[string]tombstone
+}
+
+// start starts an informer on the objects of a kind.
+func (k *watchedKind) start(ctx context.Context, resource schema.GroupVersionResource) *objects {
+	ctx, cancel := context.WithCancel(ctx)
+	o := &objects{
+		resource: resource,
+		stream:   k.newStream(resource.GroupResource().String()),
+		cancel:   cancel,
+		first:    map[string]struct{}{},
+		deleted:  map[string]tombstone{},
+	}
+	client := k.w.client
+	o.informer = newInformer(o.stream.listWatch(client, client.Resource(resource), ""), slim)
+	// It cannot fail: the informer was neither started nor stopped.
+	registration, _ := o.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(obj any, first bool) { k.added(o, obj, first) },
+		UpdateFunc: func(_, obj any) { k.updated(obj) },
+		DeleteFunc: func(obj any) { k.removed(o, obj) },
+	})
+	o.wg.Go(func() { o.informer.RunWithContext(ctx) })
+	o.wg.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-registration.HasSyncedChecker().Done():
+			k.listed(o)
+		}
+	})
+	return o
+}
+
+// stop ends the informer and waits for it.
+func (o *objects) stop() {
+	o.cancel()
+	o.wg.Wait()
+}
+
+func (k *watchedKind) added(o *objects, obj any, first bool) {
+	key, err := cache.MetaNamespaceKeyFunc(obj)
+	if err != nil {
+		return
+	}
+	if first {
+		o.mu.Lock()
+		o.first[key] = struct{}{}
+		o.mu.Unlock()
+	} else {
+		o.mu.Lock()
+		delete(o.deleted, key)
+		o.mu.Unlock()
+		k.w.metrics.events.WithLabelValues(k.name(), "add").Inc()
+	}
+	k.w.queue.Add(item{k.name(), key})
+}
+
+func (k *watchedKind) updated(obj any) {
+	key, err := cache.MetaNamespaceKeyFunc(obj)
+	if err != nil {
+		return
+	}
+	k.w.metrics.events.WithLabelValues(k.name(), "update").Inc()
+	k.w.queue.Add(item{k.name(), key})
+}
+
+func (k *watchedKind) removed(o *objects, obj any) {
+	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = unknown.Obj
+	}
+	key, err := cache.MetaNamespaceKeyFunc(obj)
+	if err != nil {
+		return
+	}
+	m := obj.(metav1.Object)
+	o.mu.Lock()
+	o.deleted[key] = tombstone{string(m.GetUID()), m.GetResourceVersion()}
+	o.mu.Unlock()
+	k.w.metrics.events.WithLabelValues(k.name(), "delete").Inc()
+	k.w.queue.Add(item{k.name(), key})
+}
+
+// listed says that all keys of the first list are known.
+func (k *watchedKind) listed(o *objects) {
+	o.mu.Lock()
+	o.listed = true
+	done := len(o.first) == 0
+	o.mu.Unlock()
+	if done {
+		k.w.queue.Add(item{kind: k.name()})
+	}
+}
+
+// inFirst reports whether the key is one of the first list that is not yet
+// written.
+func (o *objects) inFirst(key string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, ok := o.first[key]
+	return ok
+}
+
+// wrote says that the key is written, and reports whether it was the last of
+// the first list.
+func (o *objects) wrote(key string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, ok := o.first[key]; !ok {
+		return false
+	}
+	delete(o.first, key)
+	return o.listed && len(o.first) == 0
+}
+
+func (o *objects) tombstone(key string) (tombstone, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	t, ok := o.deleted[key]
+	return t, ok
+}
+
+func (o *objects) settle() {
+	o.mu.Lock()
+	o.settled = true
+	o.mu.Unlock()
+}
+
+func (o *objects) isSettled() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.settled
+}
+
+// slim drops from an object what [Project] does not read, before it is kept in
+// memory: managed fields, inventories and annotations are most of it.
+func slim(obj any) (any, error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return obj, nil
+	}
+	o := u.Object
+	keep(o, "apiVersion", "kind", "metadata", "spec", "status")
+	keep(field(o, "metadata"), "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp")
+	keep(field(o, "spec"), "suspend", "timeout", "interval", "path", "sourceRef", "chartRef", "chart", "dependsOn")
+	keep(field(o, "spec", "chart"), "spec")
+	keep(field(o, "spec", "chart", "spec"), "sourceRef")
+	keep(field(o, "status"), "conditions", "observedGeneration", "lastAppliedRevision", "lastAttemptedRevision",
+		"lastAppliedOriginRevision", "artifact", "history")
+	keep(field(o, "status", "artifact"), "revision", "metadata")
+	for _, entry := range list(o, "status", "history") {
+		keep(entry, "version", "status", "chartVersion")
+	}
+	return u, nil
+}
+
+// slimCRD does the same for a CustomResourceDefinition, which is mostly schema.
+func slimCRD(obj any) (any, error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return obj, nil
+	}
+	o := u.Object
+	keep(o, "apiVersion", "kind", "metadata", "spec", "status")
+	keep(field(o, "metadata"), "name", "uid", "resourceVersion")
+	keep(field(o, "spec"), "versions")
+	for _, v := range list(o, "spec", "versions") {
+		keep(v, "name", "served", "storage")
+	}
+	keep(field(o, "status"), "conditions")
+	return u, nil
+}
+
+// keep deletes all other fields of v, if it is an object.
+func keep(v any, names ...string) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	wanted := map[string]bool{}
+	for _, n := range names {
+		wanted[n] = true
+	}
+	for n := range m {
+		if !wanted[n] {
+			delete(m, n)
+		}
+	}
+}
+
+// newInformer returns an informer of unstructured objects.
+func newInformer(lw cache.ListerWatcher, transform cache.TransformFunc) cache.SharedIndexInformer {
+	i := cache.NewSharedIndexInformerWithOptions(lw, &unstructured.Unstructured{}, cache.SharedIndexInformerOptions{})
+	// It cannot fail: the informer was not started.
+	_ = i.SetTransform(transform)
+	return i
+}
+
+// version returns the version of the last list or event, or "".
+func (o *objects) version() string {
+	v := o.informer.LastSyncResourceVersion()
+	if _, err := strconv.ParseUint(v, 10, 64); err != nil {
+		return ""
+	}
+	return v
+}

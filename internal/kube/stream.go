@@ -1,0 +1,295 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"signalbox/internal/fact"
+)
+
+// Pauses between tries of a list or a watch that failed.
+const (
+	firstPause = 500 * time.Millisecond
+	// maxPause bounds how long a recovered API server goes unnoticed.
+	maxPause = 5 * time.Second
+	// maxDeniedPause is for refused credentials and missing rights, which a
+	// person mends.
+	maxDeniedPause = 15 * time.Second
+)
+
+// stream is one list-and-watch of an informer. It hears what the informer
+// itself does not tell: whether the watch stands now, since when not, and why.
+type stream struct {
+	resource string
+	limits   Limits
+	// changed is called, without the lock, after the health changed.
+	changed func()
+	// failed counts a failed request.
+	failed func(verb string)
+
+	mu        sync.Mutex
+	up        bool
+	wasUp     bool
+	downSince time.Time
+	failure   failure
+	version   string
+	rewound   bool
+}
+
+// listWatch returns what an informer lists and watches with. A request that
+// failed because the API server is away or denies it is tried again here, from
+// where it was, since the pauses of the informer grow to a minute and begin
+// with a new list.
+func (s *stream) listWatch(client dynamic.Interface, resource dynamic.ResourceInterface, selector string) cache.ListerWatcher {
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = selector
+			l, err := retry(ctx, s, "list", func() (*unstructured.UnstructuredList, error) {
+				ctx, cancel := context.WithTimeoutCause(ctx, s.limits.Sync, errNoAnswer)
+				defer cancel()
+				return resource.List(ctx, o)
+			})
+			if err != nil {
+				return nil, err
+			}
+			s.at(l.GetResourceVersion())
+			return l, nil
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.FieldSelector = selector
+			return retry(ctx, s, "watch", func() (watch.Interface, error) { return s.open(ctx, resource, o) })
+		},
+	}, client)
+}
+
+// retry calls until there is a result or an error that the informer has to
+// deal with itself: the resource is gone, the version is too old.
+func retry[T any](ctx context.Context, s *stream, verb string, call func() (T, error)) (T, error) {
+	pause := wait.Backoff{Duration: firstPause, Factor: 2, Jitter: 0.2, Steps: 10, Cap: maxPause}
+	for {
+		v, err := call()
+		if err == nil || ctx.Err() != nil {
+			return v, err
+		}
+		f := s.fail(verb, err)
+		switch f.kind {
+		case failureUnreachable, failureSlow:
+		case failureUnauthorized, failureForbidden:
+			pause.Cap = maxDeniedPause
+		default:
+			return v, err
+		}
+		select {
+		case <-ctx.Done():
+			return v, ctx.Err()
+		case <-time.After(pause.Step()):
+		}
+	}
+}
+
+// open starts a watch and guards it.
+func (s *stream) open(ctx context.Context, resource dynamic.ResourceInterface, o metav1.ListOptions) (watch.Interface, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(s.limits.Sync, func() { cancel(errNoAnswer) })
+	w, err := resource.Watch(ctx, o)
+	if !timer.Stop() {
+		if err == nil {
+			w.Stop()
+		}
+		err = errNoAnswer
+	}
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	g := &guard{
+		stream:  s,
+		inner:   w,
+		cancel:  func() { cancel(nil) },
+		initial: o.SendInitialEvents != nil && *o.SendInitialEvents,
+		events:  make(chan watch.Event),
+		stop:    make(chan struct{}),
+		done:    make(chan struct{}),
+	}
+	if !g.initial {
+		s.setUp()
+	}
+	go g.run()
+	return g, nil
+}
+
+// guard passes the events of a watch on. It ends a watch on which nothing
+// arrives for too long: an API server sends a bookmark about every minute, and
+// whoever comes between may swallow events and keep the connection.
+type guard struct {
+	stream *stream
+	inner  watch.Interface
+	cancel func()
+	// initial is set until the watch has delivered the state that it began
+	// with.
+	initial bool
+
+	events chan watch.Event
+	stop   chan struct{}
+	done   chan struct{}
+	once   sync.Once
+}
+
+// Stop implements [watch.Interface]. It returns when the watch has ended.
+func (g *guard) Stop() {
+	g.once.Do(func() { close(g.stop) })
+	<-g.done
+}
+
+// ResultChan implements [watch.Interface].
+func (g *guard) ResultChan() <-chan watch.Event { return g.events }
+
+func (g *guard) run() {
+	defer close(g.done)
+	defer close(g.events)
+	defer g.stream.setDown()
+	defer g.cancel()
+	defer g.inner.Stop()
+	idle := time.NewTimer(g.patience())
+	defer idle.Stop()
+	for {
+		select {
+		case <-g.stop:
+			return
+		case e, ok := <-g.inner.ResultChan():
+			if !ok || !g.pass(e) {
+				return
+			}
+			idle.Reset(g.patience())
+		case <-idle.C:
+			if g.initial {
+				// The informer then falls back to a plain list.
+				err := apierrors.NewTimeoutError("the watch did not deliver the present state in time", 0)
+				g.pass(watch.Event{Type: watch.Error, Object: &err.ErrStatus})
+			}
+			return
+		}
+	}
+}
+
+func (g *guard) patience() time.Duration {
+	if g.initial {
+		return g.stream.limits.Sync
+	}
+	return g.stream.limits.Idle
+}
+
+// pass hands an event to the informer and reports whether it took it.
+func (g *guard) pass(e watch.Event) bool {
+	if e.Type == watch.Error {
+		if err := apierrors.FromObject(e.Object); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+			g.stream.fail("watch", err)
+		}
+	}
+	select {
+	case <-g.stop:
+		return false
+	case g.events <- e:
+	}
+	if e.Type == watch.Bookmark && g.initial {
+		if m, ok := e.Object.(metav1.Object); ok && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+			g.initial = false
+			g.stream.at(m.GetResourceVersion())
+			g.stream.setUp()
+		}
+	}
+	return true
+}
+
+func (s *stream) setUp() {
+	s.mu.Lock()
+	s.up, s.wasUp, s.failure = true, true, failure{}
+	s.mu.Unlock()
+	s.changed()
+}
+
+func (s *stream) setDown() {
+	s.mu.Lock()
+	if s.up {
+		s.up, s.downSince = false, time.Now()
+	}
+	s.mu.Unlock()
+	s.changed()
+}
+
+// fail records a failed request and returns what it is. The first message of
+// its kind stands until the watch is up again.
+func (s *stream) fail(verb string, err error) failure {
+	f := explain(verb, s.resource, err)
+	s.failed(verb)
+	s.mu.Lock()
+	if s.failure.kind != f.kind {
+		s.failure = f
+	}
+	if s.up {
+		s.up, s.downSince = false, time.Now()
+	}
+	s.mu.Unlock()
+	s.changed()
+	return f
+}
+
+// at records the version of a complete list. A version lower than the one
+// before means that the API server has another history now, as after a restore
+// from a backup.
+func (s *stream) at(version string) {
+	s.mu.Lock()
+	rewound := s.version != "" && !(fact.Fact{Version: version}).Newer(fact.Fact{Version: s.version})
+	s.version = version
+	s.rewound = s.rewound || rewound
+	s.mu.Unlock()
+	if rewound {
+		s.changed()
+	}
+}
+
+// isRewound reports whether the history of the API server was replaced.
+func (s *stream) isRewound() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rewound
+}
+
+// state returns the state of the watch and, if time alone can change it, when
+// to ask again.
+func (s *stream) state(now time.Time) (fact.WatchState, string, time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.up {
+		return fact.WatchSynced, "", 0
+	}
+	// A watch that stood is given some time to come back: what was seen last
+	// is no older than that.
+	before, patience := fact.WatchSyncing, s.limits.Sync
+	message := fmt.Sprintf("no complete list of %s within %s", s.resource, s.limits.Sync)
+	if s.wasUp {
+		before, patience = fact.WatchSynced, s.limits.Grace
+		message = fmt.Sprintf("the watch on %s ended and is not back", s.resource)
+	}
+	if s.failure.kind != failureNone {
+		message = s.failure.message
+		if !s.wasUp {
+			patience = 0
+		}
+	}
+	if left := patience - now.Sub(s.downSince); left > 0 {
+		return before, "", left
+	}
+	return fact.WatchFailing, message, 0
+}

@@ -1,0 +1,139 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"signalbox/internal/fact"
+)
+
+// Reader gives the facts that are held.
+type Reader interface {
+	// Lookup returns the fact of a key. It may show a write a moment later.
+	Lookup(fact.Key) (fact.Fact, bool)
+	// Select returns the facts of a source, a scope and a kind.
+	Select(source, scope, kind string) []fact.Fact
+}
+
+// Writer takes facts and heartbeats. Each method may be called by several
+// goroutines, but never by two for one key.
+type Writer interface {
+	// Put holds a fact unless a newer one is held ([fact.Fact.Newer]), and
+	// reports whether what is held now says something else than before.
+	Put(context.Context, fact.Fact) (changed bool, err error)
+	// PutAfterList holds a fact that a complete list has shown, whatever
+	// version is held, and also where only the version differs.
+	PutAfterList(context.Context, fact.Fact) (changed bool, err error)
+	// Beat says that a cluster was heard from.
+	Beat(ctx context.Context, cluster string, at time.Time) error
+}
+
+// Sink is where a [Watcher] writes to.
+type Sink interface {
+	Reader
+	Writer
+}
+
+// Watcher keeps the facts of one cluster up to date. Make one with [New].
+type Watcher struct {
+	cluster string
+	limits  Limits
+	client  dynamic.Interface
+	probe   func(context.Context) error
+	sink    Sink
+	log     *slog.Logger
+	metrics *metrics
+	queue   workqueue.TypedRateLimitingInterface[item]
+	kinds   map[string]*watchedKind
+	settled chan struct{}
+	once    sync.Once
+
+	mu     sync.Mutex
+	states map[string]fact.Watch
+	// wrote holds the facts that were written and may not yet be seen in the
+	// sink; see known.
+	wrote map[fact.Key]fact.Fact
+}
+
+// New makes a watcher. It reads the configuration, but does not connect; an
+// error is one of the configuration or of the registerer, which may be nil.
+func New(cfg Config, sink Sink, log *slog.Logger, reg prometheus.Registerer) (*Watcher, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	w := &Watcher{
+		cluster: cfg.Cluster,
+		limits:  cfg.Limits.withDefaults(),
+		client:  cfg.Client,
+		probe:   cfg.Probe,
+		sink:    sink,
+		log:     log.With("cluster", cfg.Cluster),
+		kinds:   map[string]*watchedKind{},
+		settled: make(chan struct{}),
+		states:  map[string]fact.Watch{},
+		wrote:   map[fact.Key]fact.Fact{},
+	}
+	if w.client == nil {
+		rest, err := cfg.rest()
+		if err != nil {
+			return nil, err
+		}
+		if w.client, err = dynamic.NewForConfig(rest); err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", cfg.Cluster, err)
+		}
+		if w.probe, err = newProbe(rest); err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", cfg.Cluster, err)
+		}
+	}
+	var err error
+	if w.metrics, err = newMetrics(cfg.Cluster, reg); err != nil {
+		return nil, err
+	}
+	for _, k := range kinds() {
+		w.kinds[k.name()] = newWatchedKind(w, k)
+	}
+	return w, nil
+}
+
+// Run watches until ctx ends; it returns nil then, after everything that it
+// started has ended. It may be called once. Nothing that the cluster does
+// makes it return.
+func (w *Watcher) Run(ctx context.Context) error {
+	w.queue = newQueue()
+	now := time.Now().UTC()
+	for name := range w.kinds {
+		w.states[name] = fact.Watch{State: fact.WatchSyncing, Since: now}
+		w.metrics.state(name, fact.WatchSyncing)
+	}
+	w.queue.Add(item{})
+
+	// What client-go logs of itself is for whoever debugs it.
+	ctx = klog.NewContext(ctx, logr.FromSlogHandler(w.log.Handler()).V(4))
+	var producers, consumers sync.WaitGroup
+	for range workers {
+		consumers.Go(func() { w.work(ctx) })
+	}
+	for _, k := range w.kinds {
+		producers.Go(func() { k.run(ctx) })
+	}
+	producers.Go(func() { w.beat(ctx) })
+	<-ctx.Done()
+	producers.Wait()
+	w.queue.ShutDown()
+	consumers.Wait()
+	return nil
+}
+
+// Settled is closed once each kind is known, missing or failing for the first
+// time and the fact of the cluster says so. Until then verdicts that rest on
+// the cluster are unknown.
+func (w *Watcher) Settled() <-chan struct{} { return w.settled }

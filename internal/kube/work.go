@@ -1,0 +1,238 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	"signalbox/internal/fact"
+)
+
+// item is a piece of work: an object that may have changed, by kind and key.
+// Without a key it is the end of the first list of the kind; without a kind,
+// the fact of the cluster.
+type item struct{ kind, key string }
+
+// workers is how many facts are written at once. A write waits for a disk, and
+// the first list of a large cluster is long.
+const workers = 4
+
+// Pauses between tries of a write that failed.
+const (
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = 15 * time.Second
+)
+
+func newQueue() workqueue.TypedRateLimitingInterface[item] {
+	return workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[item](firstRetry, lastRetry))
+}
+
+// work handles items until the queue is shut down.
+func (w *Watcher) work(ctx context.Context) {
+	for {
+		it, shutdown := w.queue.Get()
+		if shutdown {
+			return
+		}
+		w.handle(ctx, it)
+	}
+}
+
+// handle handles one item and decides whether it comes back.
+func (w *Watcher) handle(ctx context.Context, it item) {
+	defer w.queue.Done(it)
+	err := w.write(ctx, it)
+	if err == nil {
+		w.queue.Forget(it)
+		return
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	w.metrics.writeFailures.Inc()
+	if w.queue.NumRequeues(it) == 0 {
+		w.log.Warn("a fact could not be written and is tried again", "kind", it.kind, "object", it.key, "error", err)
+	}
+	w.queue.AddRateLimited(it)
+}
+
+func (w *Watcher) write(ctx context.Context, it item) error {
+	if it.kind == "" {
+		return w.writeCluster(ctx)
+	}
+	k := w.kinds[it.kind]
+	o := k.objects()
+	if o == nil {
+		return nil
+	}
+	if it.key == "" {
+		return w.sweep(ctx, k, o)
+	}
+	return w.writeObject(ctx, k, o, it.key)
+}
+
+// writeObject writes the fact of one object, if it says something new.
+func (w *Watcher) writeObject(ctx context.Context, k *watchedKind, o *objects, key string) error {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return nil // No object has such a key.
+	}
+	obj, exists, err := o.informer.GetStore().GetByKey(key)
+	if err != nil {
+		return fmt.Errorf("read %s %s from the cache: %w", k.name(), key, err)
+	}
+	fk := fact.Kube(w.cluster, k.name(), namespace, name)
+	prev := w.known(fk)
+	first := o.inFirst(key)
+	now := time.Now()
+	var f fact.Fact
+	if u, ok := obj.(*unstructured.Unstructured); ok && exists {
+		var recheck time.Duration
+		f, recheck = Project(fk, prev, u, now, w.limits.Hold)
+		if recheck > 0 {
+			w.queue.AddAfter(item{k.name(), key}, recheck)
+		}
+	} else {
+		f = absent(fk, prev, o, key, now)
+	}
+	if err := w.put(ctx, prev, f, first); err != nil {
+		return err
+	}
+	if o.wrote(key) {
+		w.queue.Add(item{kind: k.name()})
+	}
+	return nil
+}
+
+// absent returns the fact of an object that is not there.
+func absent(fk fact.Key, prev *fact.Fact, o *objects, key string, now time.Time) fact.Fact {
+	f := fact.Fact{Key: fk, Absent: true, Since: now.UTC(), SeenAt: now.UTC()}
+	if t, ok := o.tombstone(key); ok {
+		f.UID, f.Version = t.uid, t.version
+	} else if prev != nil {
+		f.UID, f.Version = prev.UID, prev.Version
+	}
+	if prev != nil && prev.Absent && prev.UID == f.UID {
+		f.Since = prev.Since
+	}
+	return f
+}
+
+// put writes a fact that says something else than prev. The first complete
+// list wins over whatever version is held: the API server may have been
+// restored from a backup.
+func (w *Watcher) put(ctx context.Context, prev *fact.Fact, f fact.Fact, first bool) error {
+	same := prev != nil && f.Same(*prev)
+	var changed bool
+	var err error
+	switch {
+	case first && (!same || !f.Newer(*prev)):
+		changed, err = w.sink.PutAfterList(ctx, f)
+	case !first && !same:
+		changed, err = w.sink.Put(ctx, f)
+	}
+	if err != nil {
+		return fmt.Errorf("write fact %s: %w", f.Key, err)
+	}
+	if changed {
+		w.mu.Lock()
+		w.wrote[f.Key] = f
+		w.mu.Unlock()
+		w.metrics.written.WithLabelValues(f.Key.Kind).Inc()
+	}
+	return nil
+}
+
+// sweep ends the first list of a kind: what is held and was not listed is
+// absent.
+func (w *Watcher) sweep(ctx context.Context, k *watchedKind, o *objects) error {
+	now := time.Now().UTC()
+	for _, held := range w.sink.Select(fact.SourceKube, w.cluster, k.name()) {
+		key := held.Key.Object()
+		if held.Absent {
+			continue
+		}
+		if _, exists, err := o.informer.GetStore().GetByKey(key); err != nil || exists {
+			continue
+		}
+		f := fact.Fact{Key: held.Key, UID: held.UID, Version: held.Version, Absent: true, Since: now, SeenAt: now}
+		if v := o.version(); v != "" {
+			f.Version = v
+		}
+		if err := w.put(ctx, &held, f, true); err != nil {
+			return err
+		}
+	}
+	o.settle()
+	k.nudge()
+	return nil
+}
+
+// setState takes the state of the watch on a kind; only a change is written.
+func (w *Watcher) setState(kind string, now fact.Watch) {
+	w.mu.Lock()
+	before := w.states[kind]
+	if before.State == now.State && (before.Message == now.Message || now.State != fact.WatchFailing && now.State != fact.WatchNotInstalled) {
+		w.mu.Unlock()
+		return
+	}
+	now.Since = time.Now().UTC()
+	if before.State == now.State {
+		now.Since = before.Since
+	}
+	w.states[kind] = now
+	w.mu.Unlock()
+	w.metrics.state(kind, now.State)
+	w.log.Info("the watch on a kind changed", "kind", kind, "state", now.State, "reason", now.Message)
+	w.queue.Add(item{})
+}
+
+// writeCluster writes the fact of the cluster.
+func (w *Watcher) writeCluster(ctx context.Context) error {
+	f := fact.Fact{Key: fact.ClusterKey(w.cluster), SeenAt: time.Now().UTC(), Cluster: &fact.Cluster{}}
+	w.mu.Lock()
+	f.Cluster.Kinds = maps.Clone(w.states)
+	w.mu.Unlock()
+	for _, s := range f.Cluster.Kinds {
+		if s.Since.After(f.Since) {
+			f.Since = s.Since
+		}
+	}
+	if err := w.put(ctx, w.known(f.Key), f, false); err != nil {
+		return err
+	}
+	for _, s := range f.Cluster.Kinds {
+		if s.State == fact.WatchSyncing {
+			return nil
+		}
+	}
+	w.once.Do(func() { close(w.settled) })
+	return nil
+}
+
+// known returns the fact that is held of a key, or nil. The sink may show a
+// write only a moment later, so what was written last is remembered until it
+// does; a newer one, which somebody else wrote, goes before.
+func (w *Watcher) known(key fact.Key) *fact.Fact {
+	held, ok := w.sink.Lookup(key)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	mine, wrote := w.wrote[key]
+	switch {
+	case !wrote && !ok:
+		return nil
+	case !wrote:
+		return &held
+	case ok && (held.Same(mine) || !mine.Newer(held)):
+		delete(w.wrote, key)
+		return &held
+	default:
+		return &mine
+	}
+}
