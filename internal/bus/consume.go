@@ -1,0 +1,148 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"signalbox/internal/events"
+)
+
+// ConsumeEvents hands each event on the subjects to h until ctx ends, and then
+// returns nil. The name is that of a durable consumer: all replicas that use
+// one name share its events, and it goes on after a restart where it was. A
+// new name starts with the oldest event that is stored.
+//
+// Several events are handled at once, in no fixed order. See the package
+// comment for what the error of h does. ConsumeEvents returns an error only
+// when the consumer cannot be set up.
+func (b *Bus) ConsumeEvents(ctx context.Context, name string, subjects []string, h func(context.Context, events.Event) error) error {
+	return b.consume(ctx, consumer{
+		stream:  streamEvents,
+		label:   name,
+		workers: b.cfg.Workers,
+		config: jetstream.ConsumerConfig{
+			Durable:        name,
+			FilterSubjects: subjects,
+			DeliverPolicy:  jetstream.DeliverAllPolicy,
+			MaxAckPending:  1000,
+		},
+		maxDeliveries: b.cfg.MaxDeliveries,
+		handle: func(ctx context.Context, d delivery) error {
+			var e events.Event
+			if err := json.Unmarshal(d.msg.Data(), &e); err != nil {
+				return events.Permanent(err)
+			}
+			return h(ctx, e)
+		},
+	})
+}
+
+// consumer describes a durable consumer and what is done with its messages.
+type consumer struct {
+	stream  string
+	label   string
+	workers int
+	config  jetstream.ConsumerConfig
+	// maxDeliveries is how often a message is tried before it is put aside.
+	maxDeliveries int
+	handle        func(context.Context, delivery) error
+	// again, if set, replaces the delayed redelivery of a failed message: it
+	// arranges for another try, and the message is acknowledged.
+	again func(context.Context, delivery, error) error
+	// superseded, if set, reports that a newer message makes this one needless.
+	superseded func(context.Context, delivery) bool
+}
+
+// delivery is one message in hand.
+type delivery struct {
+	msg jetstream.Msg
+	// seq is its sequence in the stream, count how often it was delivered.
+	seq   uint64
+	count int
+}
+
+// consume runs a consumer until ctx ends or the bus closes.
+func (b *Bus) consume(ctx context.Context, c consumer) error {
+	leave, err := b.enter(&b.consumers)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	c.config.AckPolicy = jetstream.AckExplicitPolicy
+	c.config.AckWait = b.cfg.timing.ackWait
+	c.config.MaxDeliver = -1 // counted here, so that the message can be put aside
+	handling, cancel := until(ctx, b.abort)
+	defer cancel()
+	taking, cancel := until(ctx, b.closing)
+	defer cancel()
+
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 10*time.Second
+	for {
+		cons, err := b.js.CreateOrUpdateConsumer(taking, c.stream, c.config)
+		switch {
+		case taking.Err() != nil:
+			return nil
+		case err == nil:
+			b.metrics.lag.add(c.stream+" "+c.config.Durable, lagSource{c.label, cons.Info})
+			wait.Reset()
+			err = b.takeAll(taking, handling, c, cons)
+		case refused(err):
+			return fmt.Errorf("set up consumer %s on stream %s: %w", c.config.Durable, c.stream, err)
+		}
+		if taking.Err() != nil {
+			return nil
+		}
+		b.metrics.recreated.WithLabelValues(c.label).Inc()
+		delay := wait.NextBackOff()
+		b.log.Warn("consumer interrupted; setting it up again", "consumer", c.label, "stream", c.stream, "error", err, "in", delay)
+		select {
+		case <-taking.Done():
+			return nil
+		case <-time.After(delay):
+		}
+	}
+}
+
+// refused reports whether the server understood a request and said no, so that
+// a repeat cannot help.
+func refused(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.Code >= 400 && api.Code < 500
+}
+
+// takeAll lets the workers take messages until taking ends, or until the
+// consumer went missing, which it returns as an error.
+func (b *Bus) takeAll(taking, handling context.Context, c consumer, cons jetstream.Consumer) error {
+	group, taking := errgroup.WithContext(taking)
+	for range max(c.workers, 1) {
+		group.Go(func() error {
+			// One message at a time: a message that waits in a buffer here could
+			// be handled by another worker or replica.
+			it, err := cons.Messages(jetstream.PullMaxMessages(1),
+				jetstream.PullExpiry(max(30*time.Second, 2*b.cfg.timing.heartbeat)),
+				jetstream.PullHeartbeat(b.cfg.timing.heartbeat),
+				jetstream.WithMessagesErrOnMissingHeartbeat(true))
+			if err != nil {
+				return err
+			}
+			defer it.Stop()
+			for taking.Err() == nil {
+				msg, err := it.Next(jetstream.NextContext(taking))
+				if err != nil {
+					return err
+				}
+				b.deliver(handling, c, msg)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}

@@ -1,0 +1,190 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"signalbox/internal/events"
+	"signalbox/internal/fact"
+)
+
+// bucketFacts is the name of the bucket of facts.
+const bucketFacts = "facts"
+
+// Facts holds what is true now, one value for each key.
+type Facts struct {
+	bucket *Bucket[fact.Fact]
+
+	mu sync.RWMutex
+	// groups are the keys by what Select asks for.
+	groups map[group]map[fact.Key]struct{}
+}
+
+type group struct{ source, scope, kind string }
+
+func openFacts(ctx context.Context, b *Bus) (*Facts, error) {
+	bucket, err := OpenBucket[fact.Fact](ctx, b, bucketFacts)
+	if err != nil {
+		return nil, err
+	}
+	f := &Facts{bucket: bucket, groups: map[group]map[fact.Key]struct{}{}}
+	bucket.OnChange(f.index)
+	return f, nil
+}
+
+func (f *Facts) index(key string, _, now *fact.Fact) {
+	k, err := fact.ParseKey(key)
+	if err != nil {
+		return // Lookup cannot ask for it either
+	}
+	g := group{k.Source, k.Scope, k.Kind}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	keys := f.groups[g]
+	if now == nil {
+		delete(keys, k)
+		if len(keys) == 0 {
+			delete(f.groups, g)
+		}
+		return
+	}
+	if keys == nil {
+		keys = map[fact.Key]struct{}{}
+		f.groups[g] = keys
+	}
+	keys[k] = struct{}{}
+}
+
+// Put writes a fact if it says something else than the stored one and is newer
+// ([fact.Fact.Newer]), and reports whether it did. Replicas may put the same
+// fact at the same time.
+func (f *Facts) Put(ctx context.Context, v fact.Fact) (changed bool, err error) {
+	return f.put(ctx, v, fact.Fact.Newer)
+}
+
+// PutAfterList is Put for the first complete list that a source gives: it wins
+// over what is stored, whatever the versions. An API server that was restored
+// from a backup counts its versions from lower again.
+func (f *Facts) PutAfterList(ctx context.Context, v fact.Fact) (changed bool, err error) {
+	return f.put(ctx, v, func(_, _ fact.Fact) bool { return true })
+}
+
+// maxConflicts is how often a write is tried while others write the same key.
+const maxConflicts = 10
+
+func (f *Facts) put(ctx context.Context, v fact.Fact, newer func(v, old fact.Fact) bool) (bool, error) {
+	key := v.Key.String()
+	for range maxConflicts {
+		// Against a view that lags, a change could look like none.
+		if err := f.bucket.Sync(ctx); err != nil {
+			return false, fmt.Errorf("put fact %s: %w", key, err)
+		}
+		old, revision, ok := f.bucket.Get(key)
+		if ok && (old.Same(v) || !newer(v, old)) {
+			return false, nil
+		}
+		_, err := f.bucket.Put(ctx, key, v, revision)
+		if err == nil {
+			return true, nil
+		}
+		if !errors.Is(err, ErrConflict) {
+			return false, fmt.Errorf("put fact: %w", err)
+		}
+	}
+	return false, fmt.Errorf("put fact %s: %w, %d times in a row", key, ErrConflict, maxConflicts)
+}
+
+// Delete removes a fact, for one that nobody watches any more. What is gone
+// from its source is an absent fact instead.
+func (f *Facts) Delete(ctx context.Context, key fact.Key) error {
+	return f.bucket.Delete(ctx, key.String())
+}
+
+// Lookup returns a fact from the view in memory.
+func (f *Facts) Lookup(key fact.Key) (fact.Fact, bool) {
+	v, _, ok := f.bucket.Get(key.String())
+	return v, ok
+}
+
+// Revision returns the revision of a fact, or 0 when there is none. It grows
+// with every write.
+func (f *Facts) Revision(key fact.Key) uint64 {
+	_, revision, _ := f.bucket.Get(key.String())
+	return revision
+}
+
+// Select returns the facts of a kind, sorted by key, absent ones included. An
+// empty kind selects all kinds of the scope.
+func (f *Facts) Select(source, scope, kind string) []fact.Fact {
+	f.mu.RLock()
+	var keys []string
+	collect := func(g group) {
+		for k := range f.groups[g] {
+			keys = append(keys, k.String())
+		}
+	}
+	if kind != "" {
+		collect(group{source, scope, kind})
+	} else {
+		for g := range f.groups {
+			if g.source == source && g.scope == scope {
+				collect(g)
+			}
+		}
+	}
+	f.mu.RUnlock()
+	slices.Sort(keys)
+	out := make([]fact.Fact, 0, len(keys))
+	for _, key := range keys {
+		if v, _, ok := f.bucket.Get(key); ok {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// OnChange is [Bucket.OnChange].
+func (f *Facts) OnChange(h func(key string, old, new *fact.Fact)) { f.bucket.OnChange(h) }
+
+// Sync is the barrier; see [Bucket.Sync].
+func (f *Facts) Sync(ctx context.Context) error { return f.bucket.Sync(ctx) }
+
+// Consume hands the key of each fact that was written or deleted to h until
+// ctx ends, and then returns nil. When h runs, Lookup gives the fact as
+// written or newer. The name is that of a durable consumer, as with
+// [Bus.ConsumeEvents]; a new name starts with every fact that is stored. Facts
+// that change faster than h runs are handed over once, as they are then.
+func (f *Facts) Consume(ctx context.Context, name string, h func(context.Context, fact.Key) error) error {
+	b := f.bucket.b
+	return b.consume(ctx, consumer{
+		stream: f.bucket.stream,
+		label:  name,
+		config: jetstream.ConsumerConfig{
+			Durable:       name,
+			FilterSubject: bucketPrefix(bucketFacts) + ">",
+			DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
+			HeadersOnly:   true,
+			MaxAckPending: 1000,
+		},
+		maxDeliveries: b.cfg.MaxDeliveries,
+		handle: func(ctx context.Context, d delivery) error {
+			key, err := fact.ParseKey(strings.TrimPrefix(d.msg.Subject(), bucketPrefix(bucketFacts)))
+			if err != nil {
+				return events.Permanent(err)
+			}
+			wait, cancel := context.WithTimeout(ctx, 10*time.Second)
+			defer cancel()
+			if err := f.bucket.view.wait(wait, d.seq); err != nil {
+				return err
+			}
+			return h(ctx, key)
+		},
+	})
+}

@@ -1,0 +1,142 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Results of handling a message, as the label "result" has them.
+const (
+	resultOK        = "ok"
+	resultRetry     = "retry"
+	resultDead      = "dead"
+	resultCancelled = "cancelled"
+	resultCollapsed = "collapsed"
+)
+
+type metrics struct {
+	published   *prometheus.CounterVec
+	handled     *prometheus.CounterVec
+	duration    *prometheus.HistogramVec
+	deadLetters *prometheus.CounterVec
+	panics      *prometheus.CounterVec
+	recreated   *prometheus.CounterVec
+	reconnects  prometheus.Counter
+	connected   prometheus.Gauge
+	lag         *lagCollector
+}
+
+func newMetrics() *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "signalbox_bus_" + name, Help: help}, labels)
+	}
+	return &metrics{
+		published:   counter("published_total", "Messages published, by stream and result (ok, duplicate, error).", "stream", "result"),
+		handled:     counter("handled_total", "Messages handled, by consumer and result (ok, retry, dead, cancelled, collapsed).", "consumer", "result"),
+		deadLetters: counter("dead_letters_total", "Messages put aside because they could not be handled.", "consumer"),
+		panics:      counter("panics_total", "Panics recovered from handlers.", "consumer"),
+		recreated:   counter("consumer_restarts_total", "Consumers that went missing or silent and were set up again.", "consumer"),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "signalbox_bus_handler_seconds", Help: "Time a handler took for one message.",
+			Buckets: []float64{.001, .005, .01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"consumer"}),
+		reconnects: prometheus.NewCounter(prometheus.CounterOpts{Name: "signalbox_bus_reconnects_total", Help: "Times the connection to NATS was made again."}),
+		connected:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "signalbox_bus_connected", Help: "1 while connected to NATS."}),
+		lag:        newLagCollector(),
+	}
+}
+
+// register adds all metrics to a registerer, which may be nil, and returns how
+// to take them away again.
+func (m *metrics) register(r prometheus.Registerer) (unregister func(), err error) {
+	all := []prometheus.Collector{m.published, m.handled, m.duration, m.deadLetters, m.panics, m.recreated, m.reconnects, m.connected, m.lag}
+	if r == nil {
+		return func() {}, nil
+	}
+	var done []prometheus.Collector
+	unregister = func() {
+		for _, c := range done {
+			r.Unregister(c)
+		}
+	}
+	for _, c := range all {
+		if err := r.Register(c); err != nil {
+			unregister()
+			return nil, fmt.Errorf("register the metrics of the bus: %w", err)
+		}
+		done = append(done, c)
+	}
+	return unregister, nil
+}
+
+// lagCollector asks the server at each scrape how far the consumers are
+// behind, so that a consumer that is stuck shows too.
+type lagCollector struct {
+	pending, unacked *prometheus.Desc
+
+	mu        sync.Mutex
+	consumers map[string]lagSource
+}
+
+// lagSource is one consumer, and the label that it counts under.
+type lagSource struct {
+	label string
+	info  func(context.Context) (*jetstream.ConsumerInfo, error)
+}
+
+func newLagCollector() *lagCollector {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc("signalbox_bus_consumer_"+name, help, []string{"consumer"}, nil)
+	}
+	return &lagCollector{
+		pending:   desc("pending", "Messages that wait for the consumer."),
+		unacked:   desc("unacked", "Messages that are in hand or wait for another try."),
+		consumers: map[string]lagSource{},
+	}
+}
+
+func (c *lagCollector) add(name string, s lagSource) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.consumers[name] = s
+}
+
+// Describe implements [prometheus.Collector].
+func (c *lagCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- c.pending
+	ch <- c.unacked
+}
+
+// Collect implements [prometheus.Collector]. A consumer that does not answer
+// in time is left out.
+func (c *lagCollector) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	c.mu.Lock()
+	sources := make([]lagSource, 0, len(c.consumers))
+	for _, s := range c.consumers {
+		sources = append(sources, s)
+	}
+	c.mu.Unlock()
+	type sum struct{ pending, unacked float64 }
+	sums := map[string]sum{}
+	for _, s := range sources {
+		info, err := s.info(ctx)
+		if err != nil {
+			continue
+		}
+		v := sums[s.label]
+		v.pending += float64(info.NumPending)
+		v.unacked += float64(info.NumAckPending)
+		sums[s.label] = v
+	}
+	for label, v := range sums {
+		ch <- prometheus.MustNewConstMetric(c.pending, prometheus.GaugeValue, v.pending, label)
+		ch <- prometheus.MustNewConstMetric(c.unacked, prometheus.GaugeValue, v.unacked, label)
+	}
+}
