@@ -2,16 +2,12 @@ package realserver
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +27,7 @@ type Builder struct {
 	Progress io.Writer
 }
 
-// Build builds the named servers with the default [Builder]; without names it builds all of them.
+// Build builds the named servers with the default [Builder]; without names it builds all servers of [Names].
 func Build(ctx context.Context, names ...string) ([]Built, error) {
 	return Builder{}.Build(ctx, names...)
 }
@@ -68,7 +64,7 @@ func (b Builder) Build(ctx context.Context, names ...string) ([]Built, error) {
 		if err != nil {
 			return nil, err
 		}
-		dir, err := b.ensure(ctx, r, filepath.Join(root, name), cache)
+		dir, err := b.ensure(ctx, r, filepath.Join(root, r.folder()), cache)
 		if err != nil {
 			return nil, fmt.Errorf("build %s: %w", name, err)
 		}
@@ -161,6 +157,7 @@ func (b Builder) ensure(ctx context.Context, r recipe, module, cache string) (st
 	return dir, nil
 }
 
+// compile fills out, and says so before and after, and every minute in between.
 func (b Builder) compile(ctx context.Context, r recipe, module, out string) error {
 	version, err := goCommand(ctx, module, "list", "-mod=readonly", "-m", "-f", "{{.Version}}", r.module)
 	if err != nil {
@@ -168,8 +165,7 @@ func (b Builder) compile(ctx context.Context, r recipe, module, out string) erro
 	}
 	started := time.Now()
 	b.say("building %s %s (first time: about %s on 2 cores)", r.name, version, r.cold)
-	done := make(chan struct{})
-	stopped := make(chan struct{})
+	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
 		tick := time.NewTicker(time.Minute)
@@ -183,23 +179,11 @@ func (b Builder) compile(ctx context.Context, r recipe, module, out string) erro
 			}
 		}
 	}()
-	args := append([]string{"build", "-mod=readonly", "-buildvcs=false"}, r.flags(version)...)
-	_, err = goCommand(ctx, module, append(args, "-o", filepath.Join(out, r.name), r.program)...)
+	err = r.build(ctx, module, version, out)
 	close(done)
 	<-stopped
 	if err != nil {
 		return err
-	}
-
-	// Only now is the module sure to be on this machine.
-	source, err := goCommand(ctx, module, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", r.module)
-	if err != nil {
-		return err
-	}
-	for _, folder := range r.folders {
-		if err := os.CopyFS(filepath.Join(out, folder), os.DirFS(filepath.Join(source, folder))); err != nil {
-			return fmt.Errorf("copy %s of %s: %w", folder, r.module, err)
-		}
 	}
 	b.say("built %s in %s", r.name, time.Since(started).Round(time.Second))
 	return nil
@@ -207,10 +191,15 @@ func (b Builder) compile(ctx context.Context, r recipe, module, out string) erro
 
 // goCommand runs the go command in a module's folder, outside of any workspace, and returns what it prints.
 func goCommand(ctx context.Context, module string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = module
-	cmd.Env = append(os.Environ(), "GOWORK=off", "PWD="+module)
-	// Interrupted, the go command takes its compilers and its temporary folder with it.
+	return toolCommand(ctx, module, []string{"GOWORK=off"}, "go", args...)
+}
+
+// toolCommand runs a build tool in a folder and returns what it prints.
+func toolCommand(ctx context.Context, dir string, env []string, tool string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, tool, args...)
+	cmd.Dir = dir
+	cmd.Env = append(append(os.Environ(), "PWD="+dir), env...)
+	// Interrupted, a tool takes its children and its temporary files with it.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	var out, complaints strings.Builder
@@ -219,109 +208,9 @@ func goCommand(ctx context.Context, module string, args ...string) (string, erro
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, lastLines(complaints.String(), 40))
+		return "", fmt.Errorf("%s %s: %w\n%s", tool, args[0], err, lastLines(complaints.String(), 40))
 	}
 	return strings.TrimSpace(out.String()), nil
-}
-
-// recipe says how one server is built.
-type recipe struct {
-	name    string   // Folder under test/servers, and file name of the program.
-	module  string   // Module that the server comes from.
-	program string   // Package of its main function.
-	tags    string   // Build tags.
-	linked  []string // Variables set by the linker; %s stands for the version without its v.
-	folders []string // Folders of the module that are needed at run time.
-	cold    string   // How long the first build takes on 2 cores.
-}
-
-// Names of the servers that can be built.
-const (
-	nameEtcd                = "etcd"
-	nameGitea               = "gitea"
-	nameKubeAPIServer       = "kube-apiserver"
-	nameSourceController    = "source-controller"
-	nameKustomizeController = "kustomize-controller"
-)
-
-// recipes returns how each server is built, the quick ones first.
-func recipes() []recipe {
-	return []recipe{
-		{
-			name: nameEtcd, module: "go.etcd.io/etcd/server/v3", program: "go.etcd.io/etcd/server/v3",
-			cold: "a minute",
-		},
-		{
-			// Without a version the SDK refuses to talk to the server.
-			name: nameGitea, module: "code.gitea.io/gitea", program: "code.gitea.io/gitea",
-			tags:    "sqlite sqlite_unlock_notify",
-			linked:  []string{"main.Version=%s"},
-			folders: []string{"options", "public", "templates"},
-			cold:    "5 minutes",
-		},
-		{
-			name: nameKubeAPIServer, module: "k8s.io/kubernetes", program: "k8s.io/kubernetes/cmd/kube-apiserver",
-			linked: []string{"k8s.io/component-base/version.gitVersion=v%s"},
-			cold:   "6 minutes",
-		},
-		{
-			name: nameSourceController, module: "github.com/fluxcd/source-controller", program: "github.com/fluxcd/source-controller",
-			folders: []string{crdFolder},
-			cold:    "4 minutes",
-		},
-		{
-			name: nameKustomizeController, module: "github.com/fluxcd/kustomize-controller", program: "github.com/fluxcd/kustomize-controller",
-			folders: []string{crdFolder},
-			cold:    "4 minutes",
-		},
-	}
-}
-
-// Names returns the names of all servers.
-func Names() []string {
-	var names []string
-	for _, r := range recipes() {
-		names = append(names, r.name)
-	}
-	return names
-}
-
-func recipeOf(name string) (recipe, error) {
-	all := recipes()
-	i := slices.IndexFunc(all, func(r recipe) bool { return r.name == name })
-	if i < 0 {
-		return recipe{}, fmt.Errorf("no server is named %q; there are %s", name, strings.Join(Names(), ", "))
-	}
-	return all[i], nil
-}
-
-func (r recipe) flags(version string) []string {
-	var flags []string
-	if r.tags != "" {
-		flags = append(flags, "-tags="+r.tags)
-	}
-	var link strings.Builder
-	link.WriteString("-ldflags=-s -w")
-	for _, variable := range r.linked {
-		fmt.Fprintf(&link, " -X "+variable, strings.TrimPrefix(version, "v"))
-	}
-	return append(flags, link.String())
-}
-
-// key identifies everything that decides what a build yields.
-func (r recipe) key(module string) (string, error) {
-	h := sha256.New()
-	fmt.Fprintln(h, r.name, r.program, r.flags("v0"), r.folders)
-	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	for _, name := range []string{"go.mod", "go.sum"} {
-		content, err := os.ReadFile(filepath.Join(module, name))
-		if err != nil {
-			return "", fmt.Errorf("read the module: %w", err)
-		}
-		fmt.Fprintf(h, "%s %d\n", name, len(content))
-		h.Write(content)
-	}
-	return hex.EncodeToString(h.Sum(nil))[:16], nil
 }
 
 // serversFolder finds test/servers from the working folder upwards, so that it works for tests (which run

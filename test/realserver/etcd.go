@@ -10,8 +10,8 @@ import (
 
 // Options say where a server keeps its things and where its program comes from.
 type Options struct {
-	// Dir is the server's folder: its data, and its logs under logs. It is created when missing and never
-	// removed. It must not be empty.
+	// Dir is a new folder for the server: its data, and its logs under logs. It is created when missing and
+	// never removed. It must be given.
 	Dir string
 	// Builder provides the program.
 	Builder Builder

@@ -3,15 +3,12 @@ package realserver
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/user"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	sdk "code.gitea.io/sdk/gitea"
@@ -27,8 +24,10 @@ type GiteaOptions struct {
 	// many real installations.
 	SubPath string
 	// Settings overwrite lines of app.ini. A key is the section and the name with a dot between them, e.g.
-	// "api.DEFAULT_PAGING_NUM". Webhooks to loopback receivers, Actions and Gitea's own pages are on.
+	// "api.DEFAULT_PAGING_NUM". Webhooks to loopback receivers and Actions are on.
 	Settings map[string]string
+	// Pages builds the scripts and styles of Gitea's pages, for people who look at them. It needs npx.
+	Pages bool
 }
 
 // Gitea is a running Gitea with SQLite. Its methods may be called from several goroutines, except where
@@ -84,13 +83,20 @@ func (g *Gitea) start(ctx context.Context, o GiteaOptions, program Built) error 
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return fmt.Errorf("start gitea: %w", err)
 	}
+	if o.Pages {
+		pages, err := o.Builder.one(ctx, nameGiteaPages)
+		if err != nil {
+			return err
+		}
+		if err := linkPages(filepath.Join(work, "custom"), pages.Dir); err != nil {
+			return fmt.Errorf("start gitea: %w", err)
+		}
+	}
 	me, err := user.Current()
 	if err != nil {
 		return fmt.Errorf("start gitea: %w", err)
 	}
-	settings := g.settings(work, program.Dir, me.Username)
-	maps.Copy(settings, o.Settings)
-	ini, err := renderINI(settings)
+	ini, err := renderINI(g.settings(work, program.Dir, me.Username), o.Settings)
 	if err != nil {
 		return fmt.Errorf("start gitea: %w", err)
 	}
@@ -128,35 +134,12 @@ func (g *Gitea) start(ctx context.Context, o GiteaOptions, program Built) error 
 	return g.process.start(ctx)
 }
 
-func (g *Gitea) settings(work, static, account string) map[string]string {
-	return map[string]string{
-		".APP_NAME":                              "Gitea for signalbox",
-		".RUN_MODE":                              "prod",
-		".RUN_USER":                              account,
-		"server.HTTP_ADDR":                       "127.0.0.1",
-		"server.HTTP_PORT":                       strconv.Itoa(g.ports[0].number),
-		"server.ROOT_URL":                        g.url,
-		"server.LOCAL_ROOT_URL":                  "http://" + g.ports[0].addr() + "/",
-		"server.STATIC_ROOT_PATH":                static,
-		"server.DISABLE_SSH":                     "true",
-		"server.OFFLINE_MODE":                    "true",
-		"server.GRACEFUL_HAMMER_TIME":            "3s",
-		"database.DB_TYPE":                       "sqlite3",
-		"database.PATH":                          filepath.Join(work, "gitea.db"),
-		"repository.ROOT":                        filepath.Join(work, "repositories"),
-		"security.INSTALL_LOCK":                  "true",
-		"security.SECRET_KEY":                    randomSecret(),
-		"service.DISABLE_REGISTRATION":           "true",
-		"session.PROVIDER":                       "memory",
-		"indexer.ISSUE_INDEXER_TYPE":             "db",
-		"log.MODE":                               "console",
-		"log.LEVEL":                              "Info",
-		"webhook.ALLOWED_HOST_LIST":              "loopback",
-		"actions.ENABLED":                        "true",
-		"cron.update_checker.ENABLED":            "false",
-		"repository.DEFAULT_BRANCH":              "main",
-		"repository.signing.DEFAULT_TRUST_MODEL": "collaborator",
+// linkPages makes Gitea find the built scripts and styles: its custom folder comes before its static one.
+func linkPages(custom, pages string) error {
+	if err := os.MkdirAll(custom, 0o755); err != nil {
+		return err
 	}
+	return os.Symlink(filepath.Join(pages, "public"), filepath.Join(custom, "public"))
 }
 
 // serveBelow puts a reverse proxy in front that serves Gitea below a path.
@@ -255,37 +238,4 @@ func (g *Gitea) CreateToken(ctx context.Context, u User, name string, scopes ...
 		return "", fmt.Errorf("create token %s of %s: %w", name, u.Name, err)
 	}
 	return t.Token, nil
-}
-
-// tokenIn finds the token in what "gitea admin user create" prints.
-func tokenIn(out string) (string, error) {
-	for line := range strings.Lines(out) {
-		if _, token, ok := strings.Cut(line, "Access token was successfully created... "); ok {
-			return strings.TrimSpace(token), nil
-		}
-	}
-	return "", fmt.Errorf("gitea did not print a token, but:\n%s", lastLines(out, 10))
-}
-
-// renderINI writes settings whose keys are "section.NAME".
-func renderINI(settings map[string]string) ([]byte, error) {
-	sections := map[string][]string{}
-	for _, key := range slices.Sorted(maps.Keys(settings)) {
-		dot := strings.LastIndex(key, ".")
-		if dot < 0 {
-			return nil, fmt.Errorf("setting %q has no section: write section.NAME", key)
-		}
-		if strings.ContainsAny(key+settings[key], "\r\n") {
-			return nil, fmt.Errorf("setting %q contains a line break", key)
-		}
-		sections[key[:dot]] = append(sections[key[:dot]], key[dot+1:]+" = "+settings[key])
-	}
-	var ini strings.Builder
-	for _, section := range slices.Sorted(maps.Keys(sections)) { // The lines before any section come first.
-		if section != "" {
-			fmt.Fprintf(&ini, "\n[%s]\n", section)
-		}
-		ini.WriteString(strings.Join(sections[section], "\n") + "\n")
-	}
-	return []byte(ini.String()), nil
 }

@@ -2,7 +2,8 @@
 //
 // Usage: go run ./test/realserver/cmd/build [NAME...]
 //
-// Without names it builds all of them. It prints the path of each program.
+// Without names it builds all of them. It prints the folder of each. The name gitea-pages, which is never
+// meant without being named, stands for the scripts and styles of Gitea's pages.
 package main
 
 import (
@@ -26,7 +27,7 @@ func run() int {
 		return 1
 	}
 	for _, b := range built {
-		fmt.Println(b.Binary())
+		fmt.Println(b.Dir)
 	}
 	return 0
 }
