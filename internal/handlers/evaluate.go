@@ -1,0 +1,333 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"time"
+
+	"signalbox/internal/fact"
+	"signalbox/internal/policy"
+	"signalbox/internal/pull"
+	"signalbox/internal/work"
+)
+
+// FactReader reads facts.
+type FactReader interface {
+	Lookup(key fact.Key) (fact.Fact, bool)
+	// Revision grows with every change of a fact; 0 for none.
+	Revision(key fact.Key) uint64
+	// Sync waits until every change made before the call can be read.
+	Sync(ctx context.Context) error
+}
+
+// Meter counts evaluations.
+type Meter interface {
+	Evaluated(kind work.Kind, state policy.GateState, changed bool, took time.Duration)
+}
+
+// Evaluator does the work: it evaluates one pull request and makes its
+// statuses, comment and record true.
+type Evaluator struct {
+	Forge        Forge
+	Repositories *Repositories
+	Account      *Account
+	Records      Records
+	Index        *Index
+	Facts        FactReader
+	Queue        Queue
+	Policies     *Policies
+	// Clusters are the names of all configured clusters, Bots the accounts that
+	// never count.
+	Clusters []string
+	Bots     []pull.Person
+	Meter    Meter
+	Log      *slog.Logger
+	Now      func() time.Time
+	// Grace is how long reading may take before a new head is shown as pending.
+	Grace time.Duration
+}
+
+// Handle evaluates one pull request. It must not run twice at once for one
+// pull request; [Queue] promises that.
+//
+// A fact can change while the verdict is being made. The barrier before it
+// makes the verdict see every earlier change. A change that comes later finds
+// the pull request in the index by the record stored here, or is found by the
+// second look at the revisions after the record was stored.
+func (e *Evaluator) Handle(ctx context.Context, item work.Item) error {
+	start := e.Now()
+	repo, setting, ok, err := e.Repositories.Find(ctx, item.Ref.RepoID)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(e.Records.Sync(ctx), e.Facts.Sync(ctx)); err != nil {
+		return fmt.Errorf("evaluate %s: %w", item.Ref, err)
+	}
+	r := &run{Evaluator: e, item: item, repo: repo, observe: setting.Observe}
+	r.record, r.revision, r.known = e.Records.Get(item.Ref.String())
+	r.before, r.pull = r.record.Verdict, r.record.Inputs.Snapshot.Pull
+	if !ok {
+		return r.forget(ctx, "repository is not configured")
+	}
+	r.log = e.Log.With("repo", repo.String(), "pull", item.Ref.Number)
+	if err := r.do(ctx); err != nil {
+		return fmt.Errorf("evaluate %s#%d (%s): %w", repo, item.Ref.Number, item.Kind, err)
+	}
+	if !r.gone {
+		changed := !sameVerdict(r.before, r.record.Verdict)
+		e.Meter.Evaluated(item.Kind, r.record.Verdict.State(), changed, e.Now().Sub(start))
+	}
+	return nil
+}
+
+// run is one evaluation.
+type run struct {
+	*Evaluator
+	item    work.Item
+	repo    pull.Repo
+	observe bool
+	log     *slog.Logger
+
+	// pull is the pull request as last read.
+	pull pull.Pull
+
+	record   Record
+	revision uint64
+	known    bool
+	before   policy.Verdict
+	gone     bool
+}
+
+func (r *run) do(ctx context.Context) error {
+	if r.known && (r.item.Kind == work.Fact || r.item.Kind == work.Wake) && len(r.record.Inputs.Problems) == 0 {
+		return r.again(ctx)
+	}
+	return r.afresh(ctx)
+}
+
+// again evaluates the last snapshot with the facts of now. Only if the verdict
+// is another one is the forge asked whether the pull request is still the same.
+func (r *run) again(ctx context.Context) error {
+	facts := newFactLog(r.Facts)
+	verdict, err := r.decide(ctx, &r.record.Inputs, facts)
+	if err != nil {
+		return err
+	}
+	if sameVerdict(verdict, r.before) && r.record.Posted.Head == verdict.Head {
+		return r.finish(ctx, verdict, facts, !reflect.DeepEqual(verdict, r.before))
+	}
+	p, err := r.Forge.Pull(ctx, r.repo, r.item.Ref.Number)
+	if err != nil {
+		return r.unreadable(ctx, err)
+	}
+	last := &r.record.Inputs.Snapshot.Pull
+	r.pull.Comments = p.Comments
+	if p.State != pull.Open || p.Head.SHA != last.Head.SHA || p.Base != last.Base {
+		return r.afreshFrom(ctx, p)
+	}
+	if err := r.publish(ctx, &verdict); err != nil {
+		return errors.Join(err, r.store(ctx))
+	}
+	return r.finish(ctx, verdict, facts, true)
+}
+
+// afresh evaluates what the forge says now.
+func (r *run) afresh(ctx context.Context) error {
+	p, err := r.Forge.Pull(ctx, r.repo, r.item.Ref.Number)
+	if err != nil {
+		return r.unreadable(ctx, err)
+	}
+	return r.afreshFrom(ctx, p)
+}
+
+func (r *run) afreshFrom(ctx context.Context, p pull.Pull) error {
+	if p.State != pull.Open {
+		return r.forget(ctx, string(p.State))
+	}
+	r.pull = p
+	if r.record.Posted.Head == p.Head.SHA {
+		if err := r.verify(ctx, p); err != nil {
+			return err
+		}
+	}
+	inputs, err := r.readInTime(ctx, p)
+	if err != nil {
+		return r.undecided(ctx, p, err)
+	}
+	r.record.Inputs = inputs
+	facts := newFactLog(r.Facts)
+	verdict, err := r.decide(ctx, &r.record.Inputs, facts)
+	if err != nil {
+		return r.undecided(ctx, p, err)
+	}
+	if err := r.publish(ctx, &verdict); err != nil {
+		return errors.Join(err, r.store(ctx))
+	}
+	return r.finish(ctx, verdict, facts, true)
+}
+
+// unreadable handles a pull request that cannot be read: one that is not there
+// is forgotten, else the work is repeated.
+func (r *run) unreadable(ctx context.Context, err error) error {
+	if errors.Is(err, pull.ErrNotFound) {
+		return r.forget(ctx, "not found")
+	}
+	return err
+}
+
+// patience is how many failures are kept from people: most pass by themselves.
+const patience = 2
+
+// undecided says on the pull request what could not be read, once that lasts
+// or is no passing fault, and returns the error so that the work is repeated.
+// Until then a new head is shown as pending.
+func (r *run) undecided(ctx context.Context, p pull.Pull, cause error) error {
+	passing := r.item.Attempt < patience && !errors.Is(cause, pull.ErrForbidden)
+	newHead := r.record.Posted.Head != p.Head.SHA
+	if passing && !newHead {
+		return cause
+	}
+	in := &r.record.Inputs
+	in.Snapshot = pull.Snapshot{Pull: p, Diffs: in.Snapshot.Diffs, ReadAt: r.Now().UTC()}
+	in.Problems = []policy.Problem{{State: policy.Undecided, Text: "signalbox could not decide: " + cause.Error()}}
+	verdict := policy.Evaluate(policy.Input{Snapshot: &in.Snapshot, Facts: r.Facts, Problems: in.Problems, Now: r.Now()})
+	verdict.Notes = in.Notes
+	var err error
+	if passing {
+		err = r.pend(ctx, p)
+	} else {
+		err = r.publish(ctx, &verdict)
+	}
+	r.record.Verdict = verdict
+	return errors.Join(cause, err, r.store(ctx))
+}
+
+// finish keeps the record and sees to it that the verdict is looked at again
+// when it may change.
+func (r *run) finish(ctx context.Context, verdict policy.Verdict, facts *factLog, store bool) error {
+	r.record.Verdict = verdict
+	if store {
+		if err := r.store(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.wake(ctx, verdict.LookAgain); err != nil {
+		return err
+	}
+	if !sameVerdict(r.before, verdict) {
+		r.log.InfoContext(ctx, "verdict changed", "head", verdict.Head, "trigger", r.item.Reason,
+			"preconditions", verdict.Preconditions.State, "approval", verdict.Approval.State,
+			"reason", verdict.Preconditions.Reason)
+	}
+	if err := r.Facts.Sync(ctx); err != nil {
+		return fmt.Errorf("look at the facts again: %w", err)
+	}
+	if facts.changed() {
+		return soon(ctx, r.Queue, work.Fact, "fact changed meanwhile", []pull.Ref{r.item.Ref})
+	}
+	return nil
+}
+
+// wake sees to it that the pull request is looked at again at a time. Work on
+// changed facts is frequent and mostly leaves the time as it was.
+func (r *run) wake(ctx context.Context, at time.Time) error {
+	if r.item.Kind == work.Fact && at.Equal(r.before.LookAgain) {
+		return nil
+	}
+	if at.IsZero() {
+		if r.before.LookAgain.IsZero() {
+			return nil
+		}
+		if err := r.Queue.CancelWake(ctx, r.item.Ref); err != nil {
+			return fmt.Errorf("cancel the wake-up: %w", err)
+		}
+		return nil
+	}
+	item := work.Item{Ref: r.item.Ref, Kind: work.Wake, Reason: "time"}
+	if err := r.Queue.Schedule(ctx, item, at); err != nil {
+		return fmt.Errorf("schedule the wake-up: %w", err)
+	}
+	return nil
+}
+
+func (r *run) store(ctx context.Context) error {
+	r.record.EvaluatedAt = r.Now().UTC()
+	revision, err := r.Records.Put(ctx, r.item.Ref.String(), r.record, r.revision)
+	if err != nil {
+		return fmt.Errorf("keep the record: %w", err)
+	}
+	r.revision, r.known = revision, true
+	return nil
+}
+
+// forget drops what is kept of a pull request that is not open any more. Others
+// at the same head share its statuses, so they are looked at again.
+func (r *run) forget(ctx context.Context, why string) error {
+	r.gone = true
+	if !r.known {
+		return nil
+	}
+	e := r.Evaluator
+	e.Log.InfoContext(ctx, "pull request left", "repo", r.record.Inputs.Snapshot.Pull.Repo.String(), "pull", r.item.Ref.Number, "why", why)
+	if err := e.Records.Delete(ctx, r.item.Ref.String()); err != nil {
+		return fmt.Errorf("drop the record of %s: %w", r.item.Ref, err)
+	}
+	err := e.Queue.CancelWake(ctx, r.item.Ref)
+	var others []pull.Ref
+	for _, ref := range e.Index.AtHead(r.item.Ref.RepoID, r.record.Verdict.Head) {
+		if ref != r.item.Ref {
+			others = append(others, ref)
+		}
+	}
+	return errors.Join(err, soon(ctx, e.Queue, work.Full, "shared a head with a pull request that left", others))
+}
+
+// sameVerdict reports whether two verdicts say the same to people. When to look
+// again is nothing that is said.
+func sameVerdict(a, b policy.Verdict) bool {
+	a.LookAgain, b.LookAgain = time.Time{}, time.Time{}
+	a.Reads, b.Reads = nil, nil
+	a.Notes, b.Notes = nil, nil
+	return reflect.DeepEqual(a, b)
+}
+
+// factLog looks facts up, each once, and remembers their revisions.
+type factLog struct {
+	from      FactReader
+	facts     map[fact.Key]looked
+	revisions map[fact.Key]uint64
+}
+
+type looked struct {
+	fact fact.Fact
+	ok   bool
+}
+
+func newFactLog(from FactReader) *factLog {
+	return &factLog{from: from, facts: map[fact.Key]looked{}, revisions: map[fact.Key]uint64{}}
+}
+
+// Lookup implements [policy.Facts].
+func (l *factLog) Lookup(k fact.Key) (fact.Fact, bool) {
+	if f, seen := l.facts[k]; seen {
+		return f.fact, f.ok
+	}
+	// The revision first: if the fact changes in between, the difference is seen.
+	l.revisions[k] = l.from.Revision(k)
+	f, ok := l.from.Lookup(k)
+	l.facts[k] = looked{f, ok}
+	return f, ok
+}
+
+// changed reports whether a fact that was looked up has changed since.
+func (l *factLog) changed() bool {
+	for k, revision := range l.revisions {
+		if l.from.Revision(k) != revision {
+			return true
+		}
+	}
+	return false
+}

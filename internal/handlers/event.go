@@ -1,0 +1,104 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"signalbox/internal/events"
+	"signalbox/internal/pull"
+	"signalbox/internal/render"
+	"signalbox/internal/work"
+)
+
+// Events turns what happened on the forge into work. It never decides by an
+// event's content: that may be old, and anybody may have changed it since.
+type Events struct {
+	Queue   Queue
+	Records Records
+	Index   *Index
+	Account *Account
+}
+
+// Handle handles one event; it may be called at the same time for others.
+func (h *Events) Handle(ctx context.Context, e events.Event) error {
+	payload, err := events.Decode(e)
+	if err != nil {
+		return err
+	}
+	switch p := payload.(type) {
+	case events.PullChanged:
+		return h.pullChanged(ctx, p)
+	case events.BranchPushed:
+		return h.branchPushed(ctx, p)
+	case events.CommentChanged:
+		return h.commentChanged(ctx, p)
+	case events.StatusPosted:
+		return h.statusPosted(ctx, p)
+	default:
+		return events.Permanent(fmt.Errorf("event %s: no handler for type %s", e.ID, e.Type))
+	}
+}
+
+func (h *Events) pullChanged(ctx context.Context, p events.PullChanged) error {
+	return h.soon(ctx, "pull request "+p.Action, pull.Ref{RepoID: p.Repo.ID, Number: p.Number})
+}
+
+// branchPushed asks for every pull request into the branch: what it is compared
+// with has changed. A push to a head comes as an event of its pull request.
+func (h *Events) branchPushed(ctx context.Context, p events.BranchPushed) error {
+	if err := h.Records.Sync(ctx); err != nil {
+		return fmt.Errorf("push to %s of %s: %w", p.Branch, p.Repo, err)
+	}
+	return h.soon(ctx, "push to the base branch", h.Index.OnBase(p.Repo.ID, p.Branch)...)
+}
+
+// commentChanged looks after signalbox's own comment when somebody else
+// changed it.
+func (h *Events) commentChanged(ctx context.Context, p events.CommentChanged) error {
+	if p.Action == events.CommentCreated {
+		return nil
+	}
+	self, err := h.Account.Self(ctx)
+	if err != nil {
+		return err
+	}
+	if !same(p.Author, self) || same(p.Sender, self) {
+		return nil
+	}
+	return h.soon(ctx, "own comment "+string(p.Action), pull.Ref{RepoID: p.Repo.ID, Number: p.Number})
+}
+
+// statusPosted looks after signalbox's own contexts when somebody else posted
+// one.
+func (h *Events) statusPosted(ctx context.Context, p events.StatusPosted) error {
+	if !render.OwnContext(p.Context) {
+		return nil
+	}
+	self, err := h.Account.Self(ctx)
+	if err != nil {
+		return err
+	}
+	if same(p.Sender, self) {
+		return nil
+	}
+	if err := h.Records.Sync(ctx); err != nil {
+		return fmt.Errorf("status on %s of %s: %w", p.SHA, p.Repo, err)
+	}
+	return h.soon(ctx, "own status posted by another", h.Index.AtHead(p.Repo.ID, p.SHA)...)
+}
+
+func (h *Events) soon(ctx context.Context, reason string, refs ...pull.Ref) error {
+	return soon(ctx, h.Queue, work.Full, reason, refs)
+}
+
+// soon asks for work on pull requests; all are asked for even if one fails.
+func soon(ctx context.Context, q Queue, kind work.Kind, reason string, refs []pull.Ref) error {
+	var errs []error
+	for _, ref := range refs {
+		errs = append(errs, q.Soon(ctx, work.Item{Ref: ref, Kind: kind, Reason: reason}))
+	}
+	return errors.Join(errs...)
+}
+
+func same(a events.Person, b pull.Person) bool { return pull.Person(a).Is(b) }

@@ -1,0 +1,74 @@
+package handlers
+
+import (
+	"context"
+
+	"signalbox/internal/pull"
+)
+
+// Forge is all that an evaluation needs of the forge.
+type Forge interface {
+	PullReader
+	ChangeReader
+	ReviewReader
+	PolicyReader
+	AncestryReader
+	CommentKeeper
+	CommentWriter
+	StatusKeeper
+}
+
+// PullReader reads one pull request, and the commit that its files and diff
+// are based on, which follows the head a moment later.
+type PullReader interface {
+	Pull(ctx context.Context, repo pull.Repo, number int64) (pull.Pull, error)
+	Head(ctx context.Context, repo pull.Repo, number int64) (string, error)
+}
+
+// ChangeReader reads what a pull request changes. FilesAt is complete and of
+// the given head, or an error.
+type ChangeReader interface {
+	FilesAt(ctx context.Context, repo pull.Repo, number int64, head string) ([]pull.File, error)
+	Diff(ctx context.Context, repo pull.Repo, number int64) (pull.Diff, error)
+}
+
+// ReviewReader reads reviews and what can void them.
+type ReviewReader interface {
+	Reviews(ctx context.Context, repo pull.Repo, number int64) ([]pull.Review, error)
+	Timeline(ctx context.Context, repo pull.Repo, number int64) ([]pull.Moment, error)
+}
+
+// PolicyReader reads policy files and the people they name.
+type PolicyReader interface {
+	// RawFile is [pull.ErrNotFound] where there is no such file.
+	RawFile(ctx context.Context, repo pull.Repo, ref, path string) ([]byte, error)
+	// TeamMembers is [pull.ErrNotFound] where there is no such team.
+	TeamMembers(ctx context.Context, org, team string) ([]pull.Person, error)
+}
+
+// AncestryReader answers whether the history of one commit contains another.
+type AncestryReader interface {
+	// Contains is [pull.ErrUnknownCommit] for an applied commit that the
+	// repository does not have.
+	Contains(ctx context.Context, repo pull.Repo, applied, needed string) (bool, error)
+}
+
+// CommentKeeper reads comments.
+type CommentKeeper interface {
+	Comments(ctx context.Context, repo pull.Repo, number int64) ([]pull.Comment, error)
+	Comment(ctx context.Context, repo pull.Repo, id int64) (pull.Comment, error)
+}
+
+// CommentWriter writes comments.
+type CommentWriter interface {
+	CreateComment(ctx context.Context, repo pull.Repo, number int64, body string) (pull.Comment, error)
+	EditComment(ctx context.Context, repo pull.Repo, id int64, body string) (pull.Comment, error)
+	DeleteComment(ctx context.Context, repo pull.Repo, id int64) error
+}
+
+// StatusKeeper reads and posts commit statuses.
+type StatusKeeper interface {
+	// Statuses returns the newest status of each context.
+	Statuses(ctx context.Context, repo pull.Repo, sha string) ([]pull.Status, error)
+	PostStatus(ctx context.Context, repo pull.Repo, sha string, status pull.Status, targetURL string) error
+}

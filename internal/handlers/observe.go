@@ -1,0 +1,220 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"signalbox/internal/policy"
+	"signalbox/internal/pull"
+)
+
+// readInTime reads the inputs of a pull request. If its head is new and reading
+// takes longer than the grace, the statuses are posted as pending meanwhile: a
+// new head is never without one for long, and is not posted twice for nothing.
+func (r *run) readInTime(ctx context.Context, p pull.Pull) (Inputs, error) {
+	if r.record.Posted.Head == p.Head.SHA {
+		return r.read(ctx, p)
+	}
+	type result struct {
+		inputs Inputs
+		err    error
+	}
+	done := make(chan result, 1)
+	go func() {
+		inputs, err := r.read(ctx, p)
+		done <- result{inputs, err}
+	}()
+	timer := time.NewTimer(r.Grace)
+	defer timer.Stop()
+	select {
+	case res := <-done:
+		return res.inputs, res.err
+	case <-timer.C:
+	}
+	posted := r.pendOnly(ctx, p)
+	res := <-done
+	if posted != nil {
+		return res.inputs, errors.Join(res.err, posted)
+	}
+	return res.inputs, res.err
+}
+
+// read reads all that a verdict follows from. What cannot have changed since
+// the last time is not read again.
+func (r *run) read(ctx context.Context, p pull.Pull) (Inputs, error) {
+	old := &r.record.Inputs
+	last := &old.Snapshot.Pull
+	known := r.known && len(old.Problems) == 0
+	sameHead := known && last.Head.SHA == p.Head.SHA
+	in := Inputs{Snapshot: pull.Snapshot{Pull: p, ReadAt: r.Now().UTC()}}
+	snap := &in.Snapshot
+	var err error
+	if sameHead && last.MergeBase == p.MergeBase && last.Base.Name == p.Base.Name {
+		snap.Files = old.Snapshot.Files
+	} else if snap.Files, err = r.files(ctx, p); err != nil {
+		return Inputs{}, err
+	}
+	if snap.Reviews, err = r.Forge.Reviews(ctx, r.repo, p.Number); err != nil {
+		return Inputs{}, err
+	}
+	if known && last.Base == p.Base {
+		in.Policy = old.Policy
+	} else if in.Policy, err = r.document(ctx, p.Base.Name, p.Base.SHA); err != nil {
+		return Inputs{}, err
+	}
+	if in.Proposes = touchesPolicy(snap.Files); in.Proposes {
+		if in.Proposal, err = r.document(ctx, p.Head.SHA, p.Head.SHA); err != nil {
+			return Inputs{}, err
+		}
+	}
+	if in.Teams, err = r.teams(ctx, &in); err != nil {
+		return Inputs{}, err
+	}
+	if err := r.readApprovals(ctx, &in); err != nil {
+		return Inputs{}, err
+	}
+	if last.Head.SHA == p.Head.SHA {
+		in.Notes = old.Notes
+	}
+	if last.Base.SHA == p.Base.SHA {
+		in.Answers = slices.DeleteFunc(slices.Clone(old.Answers), func(a Answered) bool { return a.Answer == policy.Foreign })
+	}
+	return in, nil
+}
+
+// fileTries bounds how often a list of files is read that is still of the
+// former head: Gitea needs a moment after a push.
+const fileTries = 4
+
+// fileWait is the time between two tries.
+const fileWait = 150 * time.Millisecond
+
+func (r *run) files(ctx context.Context, p pull.Pull) ([]pull.File, error) {
+	for try := 1; ; try++ {
+		files, err := r.Forge.FilesAt(ctx, r.repo, p.Number, p.Head.SHA)
+		if err == nil || !errors.Is(err, pull.ErrIncomplete) || try == fileTries {
+			return files, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(fileWait):
+		}
+	}
+}
+
+// document reads the policy file at a reference; nil if there is none.
+func (r *run) document(ctx context.Context, ref, commit string) (*Document, error) {
+	text, err := r.Forge.RawFile(ctx, r.repo, ref, policy.Path)
+	switch {
+	case errors.Is(err, pull.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &Document{Name: fmt.Sprintf("%s@%s", policy.Path, commit[:min(len(commit), 10)]), Text: string(text)}, nil
+}
+
+func touchesPolicy(files []pull.File) bool {
+	return slices.ContainsFunc(files, func(f pull.File) bool { return slices.Contains(f.Paths(), policy.Path) })
+}
+
+// teams reads the members of every team that a policy names. A team that does
+// not exist or may not be read is a problem of the rule that names it, not of
+// the whole verdict.
+func (r *run) teams(ctx context.Context, in *Inputs) (map[string]policy.Team, error) {
+	owner := in.Snapshot.Pull.Repo.Owner
+	teams := map[string]policy.Team{}
+	base, _ := r.Policies.compile(in.Policy)
+	proposal, _ := r.Policies.compile(in.Proposal)
+	for _, pol := range []*policy.Policy{r.Policies.operator, base, proposal} {
+		if pol == nil {
+			continue
+		}
+		for _, name := range pol.Teams() {
+			key := policy.TeamKey(name, owner)
+			if _, read := teams[key]; read {
+				continue
+			}
+			team, err := r.team(ctx, key)
+			if err != nil {
+				return nil, err
+			}
+			teams[key] = team
+		}
+	}
+	return teams, nil
+}
+
+func (r *run) team(ctx context.Context, key string) (policy.Team, error) {
+	org, name, _ := strings.Cut(key, "/")
+	members, err := r.Forge.TeamMembers(ctx, org, name)
+	switch {
+	case errors.Is(err, pull.ErrNotFound):
+		return policy.Team{Problem: fmt.Sprintf("there is no team %s in the organisation %s, or signalbox may not see it", name, org)}, nil
+	case errors.Is(err, pull.ErrForbidden):
+		return policy.Team{Problem: fmt.Sprintf("signalbox may not read the members of team %s of %s", name, org)}, nil
+	case err != nil:
+		return policy.Team{}, err
+	}
+	return policy.Team{Members: members}, nil
+}
+
+// readApprovals reads what decides whether approvals still stand, if there are
+// any: the timeline, and the diff of the head if one of them may survive a push.
+func (r *run) readApprovals(ctx context.Context, in *Inputs) error {
+	snap := &in.Snapshot
+	var commits []string
+	for _, review := range snap.Reviews {
+		if review.State == pull.Approved && !review.Dismissed {
+			commits = append(commits, review.Commit)
+		}
+	}
+	if len(commits) == 0 {
+		return nil
+	}
+	var err error
+	if snap.Timeline, err = r.Forge.Timeline(ctx, r.repo, snap.Pull.Number); err != nil {
+		return err
+	}
+	snap.Diffs = map[string]pull.Diff{}
+	seen := r.record.Inputs.Snapshot.Diffs
+	for _, c := range commits {
+		if d, ok := seen[c]; ok {
+			snap.Diffs[c] = d
+		}
+	}
+	head := snap.Pull.Head.SHA
+	if _, ok := snap.Diffs[head]; ok {
+		return nil
+	}
+	if !slices.Contains(commits, head) && len(snap.Diffs) == 0 {
+		// Nothing to compare the head with.
+		return nil
+	}
+	diff, ok, err := r.diffOf(ctx, &snap.Pull)
+	if err == nil && ok {
+		snap.Diffs[head] = diff
+	}
+	return err
+}
+
+// diffOf reads the diff of a head. The forge gives the diff of whatever the
+// head is at the moment, so the diff is only taken for the head if it was the
+// head before and after: else an approval could pass to a change nobody saw.
+func (r *run) diffOf(ctx context.Context, p *pull.Pull) (pull.Diff, bool, error) {
+	before, err := r.Forge.Head(ctx, r.repo, p.Number)
+	if err != nil || before != p.Head.SHA {
+		return pull.Diff{}, false, err
+	}
+	diff, err := r.Forge.Diff(ctx, r.repo, p.Number)
+	if err != nil {
+		return pull.Diff{}, false, err
+	}
+	after, err := r.Forge.Head(ctx, r.repo, p.Number)
+	return diff, after == p.Head.SHA, err
+}

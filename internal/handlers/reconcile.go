@@ -1,0 +1,68 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"signalbox/internal/events"
+	"signalbox/internal/pull"
+	"signalbox/internal/work"
+)
+
+// ReconcileTick is the name of the tick that starts a [Reconciler].
+const ReconcileTick = "reconcile"
+
+// OpenPullReader lists open pull requests.
+type OpenPullReader interface {
+	OpenPulls(ctx context.Context, repo pull.Repo) ([]pull.Pull, error)
+}
+
+// Reconciler finds what no event told: pull requests, pushes, comments and
+// reviews of a time when signalbox was down or a webhook was lost, and what
+// Gitea sends no webhook for, such as a dismissed review.
+type Reconciler struct {
+	Repositories *Repositories
+	Forge        OpenPullReader
+	Queue        Queue
+	Records      Records
+	Log          *slog.Logger
+}
+
+// Handle asks for a full evaluation of every pull request that is open now or
+// was when it was last looked at. One repository that cannot be read does not
+// keep the others from it.
+func (h *Reconciler) Handle(ctx context.Context, _ events.Event) error {
+	repos, err := h.Repositories.Refresh(ctx)
+	errs := []error{err}
+	for _, repo := range repos {
+		errs = append(errs, h.repository(ctx, repo))
+	}
+	return errors.Join(errs...)
+}
+
+func (h *Reconciler) repository(ctx context.Context, repo pull.Repo) error {
+	open, err := h.Forge.OpenPulls(ctx, repo)
+	if err != nil {
+		return fmt.Errorf("reconcile %s: %w", repo, err)
+	}
+	if err := h.Records.Sync(ctx); err != nil {
+		return fmt.Errorf("reconcile %s: %w", repo, err)
+	}
+	refs := make(map[pull.Ref]bool, len(open))
+	for _, p := range open {
+		refs[p.Ref()] = true
+	}
+	for _, record := range h.Records.All() {
+		if ref := record.Verdict.Ref; ref.RepoID == repo.ID {
+			refs[ref] = true
+		}
+	}
+	h.Log.DebugContext(ctx, "reconcile", "repo", repo.String(), "open", len(open), "evaluations", len(refs))
+	all := make([]pull.Ref, 0, len(refs))
+	for ref := range refs {
+		all = append(all, ref)
+	}
+	return soon(ctx, h.Queue, work.Full, "reconcile", all)
+}

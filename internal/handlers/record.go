@@ -1,0 +1,75 @@
+package handlers
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"signalbox/internal/policy"
+	"signalbox/internal/pull"
+)
+
+// Record is what is kept of an open pull request between evaluations. It can
+// be rebuilt from the forge; what is lost with it is only which diffs were seen
+// on earlier heads, and an approval that depends on one is void then.
+type Record struct {
+	Inputs  Inputs         `json:"inputs"`
+	Verdict policy.Verdict `json:"verdict"`
+	Posted  Posted         `json:"posted"`
+	// EvaluatedAt is when the verdict was made.
+	EvaluatedAt time.Time `json:"evaluatedAt"`
+}
+
+// Inputs is all that a verdict follows from, apart from facts and time.
+type Inputs struct {
+	Snapshot pull.Snapshot `json:"snapshot"`
+	// Policy is the file of the base branch, Proposal that of the head if the
+	// pull request changes it; nil for no file.
+	Policy   *Document `json:"policy,omitempty"`
+	Proposal *Document `json:"proposal,omitempty"`
+	// Proposes says that the pull request changes or removes the policy.
+	Proposes bool `json:"proposes,omitempty"`
+	// Teams are the teams that the policies name, by [policy.TeamKey].
+	Teams map[string]policy.Team `json:"teams,omitempty"`
+	// Answers are what is known of ancestry.
+	Answers  []Answered       `json:"answers,omitempty"`
+	Problems []policy.Problem `json:"problems,omitempty"`
+	// Notes are shown beside the verdict while the head stays.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Document is the text of a policy and its name for people.
+type Document struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// Answered is the answer to a question of ancestry.
+type Answered struct {
+	policy.Ask
+	Answer policy.Answer `json:"answer"`
+}
+
+// Posted is what signalbox last put on the pull request.
+type Posted struct {
+	// Head is the commit that the statuses are on.
+	Head string `json:"head,omitempty"`
+	// Statuses are by context.
+	Statuses map[string]pull.Status `json:"statuses,omitempty"`
+	// CommentID is zero while there is no comment, or it is not known.
+	CommentID int64 `json:"commentId,omitempty"`
+	// CommentSum identifies the text of the comment.
+	CommentSum string `json:"commentSum,omitempty"`
+}
+
+// Records is where records are kept, by [pull.Ref.String].
+type Records interface {
+	// Get reads the view in memory; a revision of 0 means that there is none.
+	Get(key string) (r Record, revision uint64, ok bool)
+	// Put writes if the revision is still the stored one.
+	Put(ctx context.Context, key string, r Record, revision uint64) (uint64, error)
+	Delete(ctx context.Context, key string) error
+	All() iter.Seq2[string, Record]
+	// Sync waits until the view holds all that was written before the call.
+	Sync(ctx context.Context) error
+}

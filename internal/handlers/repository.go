@@ -1,0 +1,140 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"signalbox/internal/pull"
+)
+
+// RepositoryReader finds repositories.
+type RepositoryReader interface {
+	Repo(ctx context.Context, owner, name string) (repo pull.Repo, defaultBranch string, err error)
+	RepoByID(ctx context.Context, id int64) (repo pull.Repo, defaultBranch string, err error)
+}
+
+// RepositorySetting is what the configuration says of one repository.
+type RepositorySetting struct {
+	Owner, Name string
+	// Observe keeps signalbox from posting anything.
+	Observe bool
+}
+
+// Repositories are the repositories that signalbox works on. A repository is
+// configured by name and known by id from then on, so that a renamed one stays
+// itself and another that takes its name is not confused with it.
+type Repositories struct {
+	reader   RepositoryReader
+	settings []RepositorySetting
+
+	mu    sync.RWMutex
+	known map[int64]knownRepo
+}
+
+type knownRepo struct {
+	repo    pull.Repo
+	setting int
+}
+
+// NewRepositories makes the set; no repository is resolved yet.
+func NewRepositories(reader RepositoryReader, settings []RepositorySetting) *Repositories {
+	return &Repositories{reader: reader, settings: settings, known: map[int64]knownRepo{}}
+}
+
+// Refresh reads the names and ids of all repositories. It returns those that
+// are known now, and an error for those that are not.
+func (r *Repositories) Refresh(ctx context.Context) ([]pull.Repo, error) {
+	var repos []pull.Repo
+	var errs []error
+	for i := range r.settings {
+		repo, err := r.refresh(ctx, i)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		repos = append(repos, repo)
+	}
+	return repos, errors.Join(errs...)
+}
+
+func (r *Repositories) refresh(ctx context.Context, i int) (pull.Repo, error) {
+	s := r.settings[i]
+	var repo pull.Repo
+	var err error
+	known, wasKnown := r.bySetting(i)
+	if wasKnown {
+		repo, _, err = r.reader.RepoByID(ctx, known.ID)
+	}
+	if !wasKnown || errors.Is(err, pull.ErrNotFound) {
+		// Not seen yet, or deleted: another may have the name now.
+		repo, _, err = r.reader.Repo(ctx, s.Owner, s.Name)
+	}
+	if err != nil {
+		return pull.Repo{}, fmt.Errorf("repository %s/%s of the configuration: %w", s.Owner, s.Name, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if wasKnown && known.ID != repo.ID {
+		delete(r.known, known.ID)
+	}
+	r.known[repo.ID] = knownRepo{repo, i}
+	return repo, nil
+}
+
+func (r *Repositories) bySetting(i int) (pull.Repo, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, k := range r.known {
+		if k.setting == i {
+			return k.repo, true
+		}
+	}
+	return pull.Repo{}, false
+}
+
+// Find returns a repository by id, resolving the configured names first if it
+// is not known. ok is false for a repository that is not configured.
+func (r *Repositories) Find(ctx context.Context, id int64) (repo pull.Repo, setting RepositorySetting, ok bool, err error) {
+	if repo, setting, ok = r.lookup(id); ok {
+		return repo, setting, true, nil
+	}
+	if r.complete() {
+		return pull.Repo{}, RepositorySetting{}, false, nil
+	}
+	_, err = r.Refresh(ctx)
+	if repo, setting, ok = r.lookup(id); ok {
+		return repo, setting, true, nil
+	}
+	return pull.Repo{}, RepositorySetting{}, false, err
+}
+
+func (r *Repositories) lookup(id int64) (pull.Repo, RepositorySetting, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	k, ok := r.known[id]
+	if !ok {
+		return pull.Repo{}, RepositorySetting{}, false
+	}
+	return k.repo, r.settings[k.setting], true
+}
+
+func (r *Repositories) complete() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return len(r.known) == len(r.settings)
+}
+
+// Configured reports whether an event of a repository is wanted: by id if it is
+// known, else by its name.
+func (r *Repositories) Configured(id int64, fullName string) bool {
+	if _, _, ok := r.lookup(id); ok {
+		return true
+	}
+	return slices.ContainsFunc(r.settings, func(s RepositorySetting) bool {
+		return strings.EqualFold(s.Owner+"/"+s.Name, fullName)
+	})
+}

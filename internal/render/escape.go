@@ -1,0 +1,101 @@
+package render
+
+import (
+	"strings"
+	"unicode"
+)
+
+// joiner is U+2060 WORD JOINER: it is not shown and does not break a line, but
+// keeps "@alice" and "#12" from being read as a mention or a reference.
+const joiner = "\u2060"
+
+// inline escapes text for Markdown within one line, table cells included.
+func inline(s string) string {
+	var b strings.Builder
+	for _, r := range oneLine(s) {
+		switch {
+		case r == '@' || r == '#' || r == '!':
+			b.WriteString("\\" + string(r) + joiner)
+		case r == '&':
+			b.WriteString("&amp;")
+		case r == '<':
+			b.WriteString("&lt;")
+		case r == '>':
+			b.WriteString("&gt;")
+		case strings.ContainsRune("\\`*_[]|~$", r):
+			b.WriteString("\\" + string(r))
+		case r == ':':
+			// Not an emoji, not the scheme of a link.
+			b.WriteString(":" + joiner)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// oneLine folds white space and drops what cannot be seen, such as the
+// characters that turn the direction of writing.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case invisible(r):
+			return -1
+		}
+		return r
+	}, s)
+	return strings.Join(strings.Fields(s), " ")
+}
+
+func invisible(r rune) bool {
+	return r == unicode.ReplacementChar || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs)
+}
+
+// code puts text in a code span, or in a table cell's code span.
+func code(s string) string {
+	s = oneLine(s)
+	if s == "" {
+		return "–"
+	}
+	fence := strings.Repeat("`", longestRun(s)+1)
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
+		s = " " + s + " "
+	}
+	return fence + strings.ReplaceAll(s, "|", "\\|") + fence
+}
+
+// block puts text of many lines in a fenced block.
+func block(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && invisible(r) {
+			return -1
+		}
+		return r
+	}, strings.ReplaceAll(s, "\r\n", "\n"))
+	fence := strings.Repeat("`", max(3, longestRun(s)+1))
+	return fence + "text\n" + strings.TrimRight(s, "\n") + "\n" + fence + "\n"
+}
+
+// longestRun is the length of the longest run of backquotes.
+func longestRun(s string) int {
+	longest, run := 0, 0
+	for _, r := range s {
+		if r != '`' {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+// clip cuts text to a number of runes and says so by an ellipsis.
+func clip(s string, runes int) string {
+	if r := []rune(s); len(r) > runes {
+		return string(r[:runes-1]) + "…"
+	}
+	return s
+}
