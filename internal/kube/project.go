@@ -141,7 +141,7 @@ func since(prev *fact.Fact, now *fact.Flux, o map[string]any, ready readConditio
 	switch {
 	case now.Deleting:
 		t = moment(o, "metadata", "deletionTimestamp")
-	case now.Suspended, now.Generation != now.ObservedGeneration:
+	case now.Suspended, ready.observed > 0 && ready.observed != now.Generation:
 		// The object does not tell when it was suspended or changed.
 	default:
 		t = ready.changed
