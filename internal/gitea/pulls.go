@@ -56,18 +56,22 @@ func (c *Client) Pull(ctx context.Context, repo pull.Repo, number int64) (pull.P
 func (c *Client) Head(ctx context.Context, repo pull.Repo, number int64) (string, error) {
 	const operation = "read the head of %s#%d"
 	name := fmt.Sprintf("refs/pull/%d/head", number)
-	// One reference comes as an object, several that share the prefix as a list;
-	// the name is complete, so only an object can be it.
-	var ref struct {
+	// Gitea treats the name as the beginning of one, and answers with a list.
+	var refs []struct {
 		Ref    string `json:"ref"`
 		Object struct {
 			SHA string `json:"sha"`
 		} `json:"object"`
 	}
 	_, err := c.getJSON(ctx, call{route: "/repos/:owner/:repo/git/refs/pull/:n/head"},
-		repoPath(repo)+"/git/"+name, nil, &ref)
+		repoPath(repo)+"/git/"+name, nil, &refs)
 	if err != nil {
 		return "", c.fail(err, nil, operation, repo, number)
 	}
-	return ref.Object.SHA, nil
+	for _, ref := range refs {
+		if ref.Ref == name {
+			return ref.Object.SHA, nil
+		}
+	}
+	return "", c.fail(ErrNotFound, nil, operation, repo, number)
 }
