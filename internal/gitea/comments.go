@@ -115,3 +115,14 @@ func (c *Client) EditComment(ctx context.Context, repo pull.Repo, id int64, body
 	}
 	return convertComment(comment), nil
 }
+
+// DeleteComment deletes a comment. [ErrNotFound] means that it is gone already.
+func (c *Client) DeleteComment(ctx context.Context, repo pull.Repo, id int64) error {
+	const operation = "delete comment %d in %s"
+	api, err := c.sdk(ctx, call{route: "/repos/:owner/:repo/issues/comments/:id"})
+	if err != nil {
+		return c.fail(err, nil, operation, id, repo)
+	}
+	resp, err := api.DeleteIssueComment(repo.Owner, repo.Name, id)
+	return c.fail(err, resp, operation, id, repo)
+}

@@ -14,21 +14,22 @@ import (
 	sdk "code.gitea.io/sdk/gitea"
 
 	"signalbox/internal/events"
+	"signalbox/internal/pull"
 )
 
 // What an error of the client can be, to be asked with [errors.Is].
 var (
 	// ErrNotFound means that there is no such thing, or that the account of the
 	// token may not see it: Gitea answers both alike.
-	ErrNotFound = errors.New("not found")
+	ErrNotFound = pull.ErrNotFound
 	// ErrForbidden means that the account or the scope of the token lacks a
 	// right. The message of Gitea says which.
-	ErrForbidden = errors.New("forbidden")
+	ErrForbidden = pull.ErrForbidden
 	// ErrUnauthorized means that Gitea does not accept the token, as after it
 	// was revoked.
 	ErrUnauthorized = errors.New("token not accepted")
 	// ErrUnknownCommit means that the repository has no such commit (yet).
-	ErrUnknownCommit = errors.New("unknown commit")
+	ErrUnknownCommit = pull.ErrUnknownCommit
 	// ErrMoved means that the repository is now called otherwise, or that
 	// another one took its name. [Client.RepoByID] tells its name.
 	ErrMoved = errors.New("repository moved")
@@ -36,7 +37,7 @@ var (
 	ErrTooLarge = errors.New("answer too large")
 	// ErrIncomplete means that a list could not be read to its end, or kept
 	// changing while it was read.
-	ErrIncomplete = errors.New("list incomplete")
+	ErrIncomplete = pull.ErrIncomplete
 )
 
 // maxMessage bounds what an error repeats of an answer, in bytes.

@@ -62,7 +62,7 @@ func (r *run) input(in *Inputs, facts *factLog) policy.Input {
 		Answers:  map[policy.Ask]policy.Answer{},
 		Teams:    in.Teams,
 		Clusters: r.Clusters,
-		Bots:     r.Bots,
+		Bots:     append(slices.Clone(r.Bots), r.self),
 		Problems: slices.Clone(in.Problems),
 		Now:      r.Now(),
 	}

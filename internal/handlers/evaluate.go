@@ -39,8 +39,8 @@ type Evaluator struct {
 	Facts        FactReader
 	Queue        Queue
 	Policies     *Policies
-	// Clusters are the names of all configured clusters, Bots the accounts that
-	// never count.
+	// Clusters are the names of all configured clusters. Bots are the accounts
+	// that never count, beside signalbox's own.
 	Clusters []string
 	Bots     []pull.Person
 	Meter    Meter
@@ -66,7 +66,11 @@ func (e *Evaluator) Handle(ctx context.Context, item work.Item) error {
 	if err := errors.Join(e.Records.Sync(ctx), e.Facts.Sync(ctx)); err != nil {
 		return fmt.Errorf("evaluate %s: %w", item.Ref, err)
 	}
-	r := &run{Evaluator: e, item: item, repo: repo, observe: setting.Observe}
+	self, err := e.Account.Self(ctx)
+	if err != nil {
+		return err
+	}
+	r := &run{Evaluator: e, item: item, repo: repo, observe: setting.Observe, self: self}
 	r.record, r.revision, r.known = e.Records.Get(item.Ref.String())
 	r.before, r.pull = r.record.Verdict, r.record.Inputs.Snapshot.Pull
 	if !ok {
@@ -89,6 +93,7 @@ type run struct {
 	item    work.Item
 	repo    pull.Repo
 	observe bool
+	self    pull.Person
 	log     *slog.Logger
 
 	// pull is the pull request as last read.

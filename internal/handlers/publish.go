@@ -145,16 +145,12 @@ func (r *run) findComment(ctx context.Context, ref pull.Ref) error {
 	if r.pull.Comments == 0 && r.item.Attempt == 0 {
 		return nil
 	}
-	self, err := r.Account.Self(ctx)
-	if err != nil {
-		return err
-	}
 	comments, err := r.Forge.Comments(ctx, r.repo, ref.Number)
 	if err != nil {
 		return err
 	}
 	comments = slices.DeleteFunc(comments, func(c pull.Comment) bool {
-		return !c.Author.Is(self) || !strings.HasPrefix(c.Body, render.Marker(ref))
+		return !c.Author.Is(r.self) || !strings.HasPrefix(c.Body, render.Marker(ref))
 	})
 	slices.SortFunc(comments, func(a, b pull.Comment) int { return int(a.ID - b.ID) })
 	for i, c := range comments {
@@ -183,11 +179,7 @@ func (r *run) verify(ctx context.Context, p pull.Pull) error {
 	if r.observe {
 		return nil
 	}
-	self, err := r.Account.Self(ctx)
-	if err != nil {
-		return err
-	}
-	if err := r.verifyStatuses(ctx, p, self); err != nil {
+	if err := r.verifyStatuses(ctx, p); err != nil {
 		return err
 	}
 	posted := &r.record.Posted
@@ -206,7 +198,7 @@ func (r *run) verify(ctx context.Context, p pull.Pull) error {
 	return nil
 }
 
-func (r *run) verifyStatuses(ctx context.Context, p pull.Pull, self pull.Person) error {
+func (r *run) verifyStatuses(ctx context.Context, p pull.Pull) error {
 	posted := &r.record.Posted
 	if len(posted.Statuses) == 0 {
 		return nil
@@ -221,7 +213,7 @@ func (r *run) verifyStatuses(ctx context.Context, p pull.Pull, self pull.Person)
 	}
 	for name, want := range posted.Statuses {
 		s, ok := there[name]
-		own := ok && s.Creator.Is(self)
+		own := ok && s.Creator.Is(r.self)
 		if own && s.State == want.State && s.Description == want.Description {
 			continue
 		}

@@ -27,7 +27,9 @@ type Reconciler struct {
 	Forge        OpenPullReader
 	Queue        Queue
 	Records      Records
-	Log          *slog.Logger
+	// EnsureHook sees to it that a repository tells signalbox what happens.
+	EnsureHook func(ctx context.Context, repo pull.Repo) error
+	Log        *slog.Logger
 }
 
 // Handle asks for a full evaluation of every pull request that is open now or
@@ -37,6 +39,10 @@ func (h *Reconciler) Handle(ctx context.Context, _ events.Event) error {
 	repos, err := h.Repositories.Refresh(ctx)
 	errs := []error{err}
 	for _, repo := range repos {
+		// Without a webhook everything still is found here, only later.
+		if err := h.EnsureHook(ctx, repo); err != nil {
+			h.Log.ErrorContext(ctx, "webhook not registered", "repo", repo.String(), "error", err)
+		}
 		errs = append(errs, h.repository(ctx, repo))
 	}
 	return errors.Join(errs...)

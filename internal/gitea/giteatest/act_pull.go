@@ -208,9 +208,13 @@ func (s *Server) editComment(p *pullRequest, e *entry, by *account, body string)
 // DeleteComment deletes a comment, whoever wrote it.
 func (s *Server) DeleteComment(_ context.Context, of pull.Repo, id int64, as string) error {
 	return s.onComment(of, id, as, func(p *pullRequest, e *entry, by *account) {
-		p.entries = slices.DeleteFunc(p.entries, func(x *entry) bool { return x == e })
-		s.sendComment(p, e, "deleted", by, nil)
+		s.deleteComment(p, e, by)
 	})
+}
+
+func (s *Server) deleteComment(p *pullRequest, e *entry, by *account) {
+	p.entries = slices.DeleteFunc(p.entries, func(x *entry) bool { return x == e })
+	s.sendComment(p, e, "deleted", by, nil)
 }
 
 func (s *Server) onComment(of pull.Repo, id int64, as string, f func(*pullRequest, *entry, *account)) error {

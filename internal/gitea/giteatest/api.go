@@ -31,6 +31,7 @@ func (s *Server) routes() map[string]handle {
 		"GET " + repo + "/issues/comments":          inRepo(listRepoComments),
 		"GET " + repo + "/issues/comments/{id}":     inRepo(getComment),
 		"PATCH " + repo + "/issues/comments/{id}":   inRepo(editComment),
+		"DELETE " + repo + "/issues/comments/{id}":  inRepo(deleteComment),
 		"GET " + repo + "/statuses/{sha}":           inRepo(listStatuses),
 		"POST " + repo + "/statuses/{sha}":          inRepo(createStatus),
 		"GET " + repo + "/contents/{path...}":       inRepo(getContents),

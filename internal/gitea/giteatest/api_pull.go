@@ -170,6 +170,22 @@ func getComment(r *request, repo *repo) error {
 	return nil
 }
 
+func deleteComment(r *request, repo *repo) error {
+	p, e := repo.comment(r.number("id"))
+	if e == nil {
+		return errNotFound
+	}
+	if err := r.needDoer(); err != nil {
+		return err
+	}
+	if r.doer != e.author && r.permission(repo) < Write {
+		return &apiError{http.StatusForbidden, ""}
+	}
+	r.server.deleteComment(p, e, r.doer)
+	r.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
 func editComment(r *request, repo *repo) error {
 	p, e := repo.comment(r.number("id"))
 	if e == nil {

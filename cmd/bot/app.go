@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"signalbox/internal/bus"
+	"signalbox/internal/config"
+	"signalbox/internal/events"
+	"signalbox/internal/gitea"
+	"signalbox/internal/handlers"
+	"signalbox/internal/kube"
+	"signalbox/internal/pull"
+	"signalbox/internal/schedule"
+	"signalbox/internal/secret"
+)
+
+// appConfig is what an app is made of.
+type appConfig struct {
+	config   *config.Config
+	listener net.Listener
+	clusters []kube.Config
+	bus      bus.Config
+	log      *slog.Logger
+}
+
+// app is signalbox, wired together.
+type app struct {
+	appConfig
+	registry *prometheus.Registry
+	bus      *bus.Bus
+	forge    *gitea.Client
+	watchers []*kube.Watcher
+
+	events     *handlers.Events
+	facts      *handlers.Facts
+	evaluator  *handlers.Evaluator
+	reconciler *handlers.Reconciler
+	silence    *handlers.Silence
+}
+
+// Names of the durable consumers. They stay the same for ever: a new name
+// starts with the oldest event.
+const (
+	consumerEvents    = "events"
+	consumerFacts     = "facts"
+	consumerReconcile = "reconcile"
+)
+
+// bucketPulls holds the record of each pull request.
+const bucketPulls = "pulls"
+
+// newApp opens the bus and wires the parts; nothing runs yet. It fails only for
+// what is wrong here: Gitea and the clusters may be down.
+func newApp(ctx context.Context, c appConfig) (_ *app, err error) {
+	a := &app{appConfig: c, registry: prometheus.NewRegistry()}
+	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if a.bus, err = bus.Open(ctx, c.bus, c.log, a.registry); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.close())
+		}
+	}()
+	if a.forge, err = newForge(c.config, c.log, a.registry); err != nil {
+		return nil, err
+	}
+	for _, cluster := range c.clusters {
+		w, err := kube.New(cluster, newSink(a.bus), c.log, a.registry)
+		if err != nil {
+			return nil, err
+		}
+		a.watchers = append(a.watchers, w)
+	}
+	return a, a.wire(ctx)
+}
+
+func newForge(c *config.Config, log *slog.Logger, registry prometheus.Registerer) (*gitea.Client, error) {
+	return gitea.New(gitea.Config{
+		URL: c.Gitea.URL.String(), Token: c.Gitea.Token, Timeout: c.Gitea.Timeout,
+		UserAgent: "signalbox/" + versionText(),
+	}, log, registry)
+}
+
+// grace is how long a new head may be without a status while its first
+// evaluation reads the pull request.
+const grace = 400 * time.Millisecond
+
+// wire makes the handlers.
+func (a *app) wire(ctx context.Context) error {
+	records, err := bus.OpenBucket[handlers.Record](ctx, a.bus, bucketPulls)
+	if err != nil {
+		return err
+	}
+	index := handlers.NewIndex()
+	records.OnChange(index.Change)
+	policies, err := handlers.NewPolicies(a.config.Policy)
+	if err != nil {
+		return err
+	}
+	queue := workQueue{a.bus.Work()}
+	account := handlers.NewAccount(a.forge)
+	repositories := handlers.NewRepositories(a.forge, repositorySettings(a.config))
+	meter, err := newMeter(a.registry)
+	if err != nil {
+		return err
+	}
+	a.events = &handlers.Events{Queue: queue, Records: records, Index: index, Account: account}
+	a.facts = &handlers.Facts{Queue: queue, Records: records, Index: index}
+	a.silence = &handlers.Silence{
+		Facts: a.bus.Facts(), Beats: a.bus.Beats(), Clusters: clusterNames(a.clusters),
+		Limit: a.config.Timing.ClusterSilence, Now: time.Now,
+	}
+	a.reconciler = &handlers.Reconciler{
+		Repositories: repositories, Forge: a.forge, Queue: queue, Records: records,
+		EnsureHook: a.ensureHook, Log: a.log,
+	}
+	a.evaluator = &handlers.Evaluator{
+		Forge: a.forge, Repositories: repositories, Account: account,
+		Records: records, Index: index, Facts: a.bus.Facts(), Queue: queue, Policies: policies,
+		Clusters: clusterNames(a.clusters), Bots: bots(a.config),
+		Meter: meter, Log: a.log, Now: time.Now, Grace: grace,
+	}
+	return nil
+}
+
+// run runs all parts until ctx ends. The intake stops first, then the
+// consumers finish what they are at, then the bus closes.
+func (a *app) run(ctx context.Context) error {
+	a.log.InfoContext(ctx, "signalbox starts", "version", versionText(), "config", *a.config, "address", a.listener.Addr().String())
+	// What an earlier life knew of a cluster may be old: say so before anything
+	// is decided by it.
+	if err := a.silence.Look(ctx); err != nil {
+		return errors.Join(err, a.close())
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.serve(ctx) })
+	for _, w := range a.watchers {
+		group.Go(func() error { return w.Run(ctx) })
+	}
+	group.Go(func() error {
+		return a.silence.Run(ctx, func(err error) { a.log.ErrorContext(ctx, "heartbeats not looked at", "error", err) })
+	})
+	group.Go(func() error {
+		return a.bus.ConsumeEvents(ctx, consumerEvents, []string{events.SubjectRoot + ".gitea.>"}, a.events.Handle)
+	})
+	group.Go(func() error {
+		return a.bus.ConsumeEvents(ctx, consumerReconcile, []string{events.Tick{Name: handlers.ReconcileTick}.BusSubject()}, a.reconciler.Handle)
+	})
+	group.Go(func() error { return a.bus.Facts().Consume(ctx, consumerFacts, a.facts.Handle) })
+	group.Go(func() error { return a.bus.Work().Consume(ctx, a.work) })
+	clock := schedule.Interval{Name: handlers.ReconcileTick, Every: a.config.Timing.Reconcile, Publish: a.bus.Publish, Log: a.log}
+	group.Go(func() error { return clock.Run(ctx) })
+	err := group.Wait()
+	a.log.Info("signalbox stops")
+	return errors.Join(err, a.close())
+}
+
+// closeTime bounds the end of the bus.
+const closeTime = 10 * time.Second
+
+func (a *app) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	return a.bus.Close(ctx)
+}
+
+// ensureHook registers the webhook of a repository, if signalbox is to do so. A
+// token that may not is told once what a person has to do.
+func (a *app) ensureHook(ctx context.Context, repo pull.Repo) error {
+	hook := a.config.Gitea.Webhook
+	if !hook.Manage {
+		return nil
+	}
+	spec := gitea.HookSpec{URL: hook.Receiver(), Secret: hook.Secret}
+	result, err := a.forge.EnsureHook(ctx, repo, spec)
+	switch {
+	case errors.Is(err, gitea.ErrForbidden), errors.Is(err, gitea.ErrNotFound):
+		return fmt.Errorf("%w\nsignalbox's account does not administer %s; give it that right, or make the webhook by hand and set gitea.webhook.manage: false\n%s",
+			err, repo, spec.Instructions())
+	case err != nil:
+		return err
+	case result.Change != gitea.HookUnchanged:
+		a.log.InfoContext(ctx, "webhook "+string(result.Change), "repo", repo.String(), "why", result.Why)
+	}
+	return nil
+}
+
+// webhookSecrets are the secrets that deliveries may be signed with.
+func webhookSecrets(c *config.Config) []secret.Value {
+	return []secret.Value{c.Gitea.Webhook.Secret, c.Gitea.Webhook.PreviousSecret}
+}
+
+func repositorySettings(c *config.Config) []handlers.RepositorySetting {
+	out := make([]handlers.RepositorySetting, len(c.Repositories))
+	for i, r := range c.Repositories {
+		out[i] = handlers.RepositorySetting{Owner: r.Owner, Name: r.Name, Observe: r.Observe}
+	}
+	return out
+}
+
+func clusterNames(clusters []kube.Config) []string {
+	names := make([]string, len(clusters))
+	for i, c := range clusters {
+		names[i] = c.Cluster
+	}
+	return names
+}
+
+func bots(c *config.Config) []pull.Person {
+	out := make([]pull.Person, len(c.Bots))
+	for i, login := range c.Bots {
+		out[i] = pull.Person{Login: login}
+	}
+	return out
+}
+
+// replica names this process among others that share a bus.
+func replica() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"signalbox/internal/bus"
+	"signalbox/internal/config"
+	"signalbox/internal/kube"
+)
+
+func newRunCommand() *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run signalbox until it is told to stop",
+		Long: `Run signalbox until it is told to stop.
+
+Settings come from a configuration file and the environment; secrets only from
+the environment:
+
+  SIGNALBOX_GITEA_TOKEN      token of signalbox's own account
+  SIGNALBOX_WEBHOOK_SECRET   secret that Gitea signs its webhooks with
+
+Each can be given as the path of a file instead, in <NAME>_FILE.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := loadConfig(cmd, path, config.Run)
+			if err != nil {
+				return err
+			}
+			var lc net.ListenConfig
+			listener, err := lc.Listen(cmd.Context(), "tcp", c.Listen)
+			if err != nil {
+				return fmt.Errorf("listen for webhooks on %s: %w", c.Listen, err)
+			}
+			a, err := newApp(cmd.Context(), appConfig{
+				config: c, listener: listener, clusters: clusterConfigs(c), bus: busConfig(c),
+				log: newLogger(cmd.ErrOrStderr(), c.Log),
+			})
+			if err != nil {
+				return err
+			}
+			return a.run(cmd.Context())
+		},
+	}
+	configFlag(cmd, &path)
+	return cmd
+}
+
+// clusterConfigs puts the configured clusters in the form of package kube.
+func clusterConfigs(c *config.Config) []kube.Config {
+	out := make([]kube.Config, len(c.Clusters))
+	for i, cl := range c.Clusters {
+		out[i] = kube.Config{Cluster: cl.Name, InCluster: cl.InCluster, Kubeconfig: cl.Kubeconfig, Context: cl.Context}
+	}
+	return out
+}
+
+// busConfig puts the configured bus in the form of package bus.
+func busConfig(c *config.Config) bus.Config {
+	out := bus.Config{Debounce: c.Timing.Debounce, MaxWait: c.Timing.MaxWait}
+	if e := c.Bus.Embedded; e != nil {
+		out.Embedded = bus.Embedded{Dir: e.Dir, SyncInterval: e.SyncInterval}
+	}
+	if n := c.Bus.NATS; n != nil {
+		out.External = bus.External{
+			URLs: n.URLs, CredentialsFile: n.CredentialsFile, NKeyFile: n.NKeyFile,
+			TLS: bus.TLS{CA: n.CAFile, Cert: n.CertFile, Key: n.KeyFile}, Replicas: n.Replicas,
+		}
+	}
+	return out
+}
