@@ -48,7 +48,7 @@ type GiteaFile struct {
 	// SIGNALBOX_GITEA_URL.
 	URL string `yaml:"url" json:"url,omitempty" jsonschema:"format=uri,example=https://gitea.example.org/"`
 	// Timeout bounds each request to Gitea; 15s by default, 1s to 2m.
-	Timeout *yamlfile.Duration `yaml:"timeout" json:"timeout,omitempty" jsonschema:"default=15s"`
+	Timeout *yamlfile.Duration `yaml:"timeout" json:"timeout,omitempty"`
 	// Webhook is how Gitea tells signalbox what happens.
 	Webhook WebhookFile `yaml:"webhook" json:"webhook,omitzero"`
 }
@@ -104,7 +104,7 @@ type EmbeddedFile struct {
 	// Sync says when what was written is forced to disk: "always" (the default)
 	// before anything is acknowledged, or an interval such as 1s (10ms to 10m),
 	// which is faster and may lose that much in a power cut.
-	Sync *Sync `yaml:"sync" json:"sync,omitempty" jsonschema:"default=always"`
+	Sync *Sync `yaml:"sync" json:"sync,omitempty"`
 }
 
 // NATSFile describes an external bus.
@@ -146,16 +146,16 @@ type HTTPFile struct {
 type TimingFile struct {
 	// Debounce is how long signalbox waits for more to happen to a pull request
 	// before it decides; 300ms by default, 10ms to 10s.
-	Debounce *yamlfile.Duration `yaml:"debounce" json:"debounce,omitempty" jsonschema:"default=300ms"`
+	Debounce *yamlfile.Duration `yaml:"debounce" json:"debounce,omitempty"`
 	// MaxWait is how long it waits in total while things keep happening; 2s by
 	// default, at least debounce and at most 1m.
-	MaxWait *yamlfile.Duration `yaml:"maxWait" json:"maxWait,omitempty" jsonschema:"default=2s"`
+	MaxWait *yamlfile.Duration `yaml:"maxWait" json:"maxWait,omitempty"`
 	// Reconcile is how often it looks for what no webhook told; 5m by default,
 	// 1s to 24h.
-	Reconcile *yamlfile.Duration `yaml:"reconcile" json:"reconcile,omitempty" jsonschema:"default=5m"`
+	Reconcile *yamlfile.Duration `yaml:"reconcile" json:"reconcile,omitempty"`
 	// ClusterSilence is how long a cluster may be silent before what is known
 	// of it counts as unknown; 1m by default, 1s to 1h.
-	ClusterSilence *yamlfile.Duration `yaml:"clusterSilence" json:"clusterSilence,omitempty" jsonschema:"default=1m"`
+	ClusterSilence *yamlfile.Duration `yaml:"clusterSilence" json:"clusterSilence,omitempty"`
 }
 
 // LogFile says what is logged and how.

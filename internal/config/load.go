@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"signalbox/internal/yamlfile"
@@ -45,9 +44,9 @@ type Source struct {
 // package yamlfile takes, so that it can say what the limit is.
 const maxFile = 1<<20 + 1
 
-// Load reads and validates a configuration. It returns the warnings, and all
-// problems at once; the configuration is nil if there is any.
-func Load(src Source) (*Config, yamlfile.Problems, yamlfile.Problems) {
+// Load reads and validates a configuration. The configuration is nil if there
+// is any problem, and then problems holds all of them.
+func Load(src Source) (c *Config, warnings, problems yamlfile.Problems) {
 	l := loader{
 		env: src.Env, purpose: src.Purpose,
 		dir: filepath.Dir(src.Path), hasFile: src.Path != "",
@@ -57,27 +56,33 @@ func Load(src Source) (*Config, yamlfile.Problems, yamlfile.Problems) {
 		l.env = func(string) (string, bool) { return "", false }
 	}
 	var f File
-	if !l.hasFile {
-		l.doc, _ = yamlfile.Decode(environment, nil, &f)
+	if l.read(src.Path, &f) {
+		l.override(&f)
+		c = l.config(&f)
 	} else {
-		data, err := readLimited(src.Path, maxFile)
-		if err != nil {
-			return nil, nil, yamlfile.Problems{{File: src.Path, Message: cannotRead(err)}}
-		}
-		l.doc, l.problems = yamlfile.Decode(src.Path, data, &f)
-	}
-	if len(l.problems) > 0 {
-		// What stands in the file is not known, so only the environment can be
+		// What stands in the file is not known, so only the secrets can be
 		// judged beside it.
 		l.secrets(&Gitea{})
-		return nil, l.sorted(l.warnings), l.sorted(l.problems)
 	}
-	l.override(&f)
-	c := l.config(&f)
 	if len(l.problems) > 0 {
-		return nil, l.sorted(l.warnings), l.sorted(l.problems)
+		c = nil
 	}
-	return c, l.sorted(l.warnings), nil
+	return c, forPeople(l.warnings), forPeople(l.problems)
+}
+
+// read decodes the file, if there is one, and reports whether it fits.
+func (l *loader) read(path string, f *File) bool {
+	if !l.hasFile {
+		l.doc, _ = yamlfile.Decode(environment, nil, f)
+		return true
+	}
+	data, err := readLimited(path, maxFile)
+	if err != nil {
+		l.problems = yamlfile.Problems{{File: path, Message: cannotRead(err)}}
+		return false
+	}
+	l.doc, l.problems = yamlfile.Decode(path, data, f)
+	return len(l.problems) == 0
 }
 
 // environment stands for the file in problems of the environment.
@@ -133,27 +138,6 @@ func (l *loader) variable(at yamlfile.Path) string {
 	return ""
 }
 
-// userInfo is what stands before the host in a URL.
-var userInfo = regexp.MustCompile(`://[^/\s"]*@`)
-
-// sorted puts problems in the order of the file, those of the environment last,
-// and takes out what nobody must see: the messages of the YAML library repeat
-// what they could not read.
-func (l *loader) sorted(ps yamlfile.Problems) yamlfile.Problems {
-	var inFile, inEnv yamlfile.Problems
-	for _, p := range ps {
-		p = misplacedSecret(p)
-		p.Message = userInfo.ReplaceAllString(p.Message, "://[redacted]@")
-		if p.File == environment {
-			inEnv = append(inEnv, p)
-		} else {
-			inFile = append(inFile, p)
-		}
-	}
-	inFile.Sort()
-	return append(inFile, inEnv...)
-}
-
 // path returns a path as it is used, or "" if it is not given or not usable.
 func (l *loader) path(at yamlfile.Path, path string) string {
 	switch {
@@ -169,27 +153,41 @@ func (l *loader) path(at yamlfile.Path, path string) string {
 	}
 }
 
-// file returns the path of a file that must be readable. It does not show the
-// path: somebody may have put a key there instead.
+// file returns the path of a file. Where the purpose needs the file, it must be
+// readable. The path is not shown: somebody may have put a key there instead.
 func (l *loader) file(at yamlfile.Path, path string) string {
 	path = l.path(at, path)
-	if path == "" || l.purpose == Validate {
+	needed := l.purpose == Run || l.purpose == Check && at[0] == "clusters"
+	if path == "" || !needed {
 		return path
 	}
-	f, err := os.Open(path)
-	if err != nil {
+	if err := readable(path); err != nil {
 		hint := ""
 		if l.variable(at) == "" {
 			hint = "a relative path starts at the folder of this file"
 		}
 		l.problem(at, "the file it names "+cannotRead(err), hint)
-		return path
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		l.problem(at, "names a folder", "name the file in it")
 	}
 	return path
+}
+
+// readable opens and closes a regular file. Anything else, such as a pipe, could
+// be opened only once.
+func readable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return errors.New("it is a folder")
+	case !info.Mode().IsRegular():
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // readLimited reads the beginning of a file.

@@ -1,18 +1,41 @@
 package config
 
 import (
+	"regexp"
 	"strings"
 
 	"signalbox/internal/yamlfile"
 )
 
+// What the messages about a file that does not fit can repeat of it: a URL with
+// a user, and a text where something else belongs.
+var (
+	userInfo = regexp.MustCompile(`://\S*@`)
+	found    = regexp.MustCompile(`(?s), found ".*"$`)
+)
+
+// forPeople takes out of the problems what nobody must see, and puts them in the
+// order of the file, those of the environment last.
+func forPeople(ps yamlfile.Problems) yamlfile.Problems {
+	var inFile, inEnv yamlfile.Problems
+	for _, p := range ps {
+		if p.File == environment {
+			inEnv = append(inEnv, p)
+			continue
+		}
+		p = misplacedSecret(p)
+		p.Message = found.ReplaceAllString(p.Message, ", found text")
+		p.Message = userInfo.ReplaceAllString(p.Message, "://[redacted]@")
+		inFile = append(inFile, p)
+	}
+	inFile.Sort()
+	return append(inFile, inEnv...)
+}
+
 // misplacedSecret says of a field that looks like a secret where the secret
 // belongs. No field of [File] has such a name, so what is wrong with one is
 // that it is there; what it holds must not be shown.
 func misplacedSecret(p yamlfile.Problem) yamlfile.Problem {
-	if p.File == environment {
-		return p
-	}
 	field := strings.ToLower(p.Path[strings.LastIndex(p.Path, ".")+1:])
 	path := strings.ToLower(p.Path)
 	isSecret := false
