@@ -98,6 +98,25 @@ func (k *Kube) Delete(ctx context.Context, manifests []byte) error {
 	return nil
 }
 
+// DeleteAll deletes every object of the kind in the namespace of ref, and returns when they are gone. The
+// name in ref is ignored.
+func (k *Kube) DeleteAll(ctx context.Context, ref Ref) error {
+	resource, err := k.resource(ref)
+	if err != nil {
+		return fmt.Errorf("delete every %s in %s: %w", ref.Kind, ref.Namespace, err)
+	}
+	if err := resource.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		return fmt.Errorf("delete every %s in %s: %w", ref.Kind, ref.Namespace, err)
+	}
+	return poll(ctx, fmt.Sprintf("wait for the end of every %s in %s", ref.Kind, ref.Namespace), func() (bool, string) {
+		left, err := resource.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err.Error()
+		}
+		return len(left.Items) == 0, fmt.Sprintf("there are %d", len(left.Items))
+	})
+}
+
 // Get reads an object.
 func (k *Kube) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	resource, err := k.resource(ref)

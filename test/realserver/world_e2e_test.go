@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"signalbox/test/realserver"
-	"signalbox/test/realserver/seed"
 )
 
 var world *realserver.World
@@ -29,17 +28,28 @@ func limit(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
+// applied is met when Flux has applied a commit.
+func applied(sha string) realserver.Condition {
+	return func(o *unstructured.Unstructured) (bool, string) {
+		revision, _, _ := unstructured.NestedString(o.Object, "status", "lastAppliedRevision")
+		return revision == "main@sha1:"+sha, "it has applied " + revision
+	}
+}
+
 func TestFluxAppliesTheSeededRepository(t *testing.T) {
 	ctx := limit(t, 2*time.Minute)
 	clock := time.Now()
 	lap := func(what string) { t.Logf("%-50s %6.2fs", what, time.Since(clock).Seconds()); clock = time.Now() }
 
-	name := world.Name(t)
-	repo, err := seed.Plant(ctx, world, seed.Options{Owner: name, Namespace: name})
-	if err != nil {
+	repo := plant(t, ctx)
+	lap("planted")
+	if err := repo.RemoveStorageProfiles(ctx); err != nil {
 		t.Fatal(err)
 	}
-	lap("planted")
+	if err := world.Flux.Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+	lap("made Flux forget the kind")
 	if err := repo.Bootstrap(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -66,5 +76,13 @@ func TestFluxAppliesTheSeededRepository(t *testing.T) {
 			t.Fatal(err)
 		}
 		lap(tier + " is Ready")
+	}
+	if err := repo.Uproot(ctx); err != nil {
+		t.Fatal(err)
+	}
+	lap("uprooted")
+	gateway := realserver.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: repo.Namespace, Name: "gateway"}
+	if err := world.Kube.WaitGone(ctx, gateway); err != nil {
+		t.Errorf("what Flux created was not pruned: %v", err)
 	}
 }

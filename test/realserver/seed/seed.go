@@ -23,6 +23,7 @@ import (
 	"os"
 	"strings"
 	"text/template"
+	"time"
 
 	sdk "code.gitea.io/sdk/gitea"
 
@@ -133,7 +134,7 @@ func (r *Repository) organise(ctx context.Context) error {
 
 // fill pushes the first commits, tier by tier as a person would have.
 func (r *Repository) fill(ctx context.Context, policy string) error {
-	content, err := r.render("repository")
+	content, err := render("repository", r.values())
 	if err != nil {
 		return err
 	}
@@ -167,57 +168,38 @@ func (r *Repository) fill(ctx context.Context, policy string) error {
 			return err
 		}
 	}
-	return clone.Push(ctx, "main")
+	if err := clone.Push(ctx, "main"); err != nil {
+		return err
+	}
+	return r.waitFilled(ctx)
+}
+
+// waitFilled waits until Gitea has noticed that the repository is not empty any more, which it does after
+// the push: until then there are no pull requests.
+func (r *Repository) waitFilled(ctx context.Context) error {
+	alice, err := r.World.Gitea.API(ctx, r.Alice.Token)
+	if err != nil {
+		return err
+	}
+	for {
+		repo, _, err := alice.GetRepo(r.Owner, r.Name)
+		if err != nil {
+			return fmt.Errorf("look for the first push: %w", err)
+		}
+		if !repo.Empty {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("look for the first push: %w", ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // Clone clones the repository into dir as the user.
 func (r *Repository) Clone(ctx context.Context, u realserver.User, dir string) (*realserver.Clone, error) {
 	return r.World.Gitea.Clone(ctx, u, r.String(), dir)
-}
-
-// Bootstrap makes Flux apply the repository, and returns when the objects of its tiers exist.
-func (r *Repository) Bootstrap(ctx context.Context) error {
-	content, err := r.render("repository")
-	if err != nil {
-		return err
-	}
-	if err := r.World.Kube.CreateNamespace(ctx, r.Namespace); err != nil {
-		return err
-	}
-	if err := r.World.Kube.Apply(ctx, []byte(content["clusters/prod/sync.yaml"])); err != nil {
-		return err
-	}
-	_, err = r.World.Kube.Wait(ctx, r.Kustomization("flux-system"), realserver.HasCondition("Ready", "True"))
-	return err
-}
-
-// Kustomization names one of the repository's Flux Kustomizations: flux-system, platform,
-// platform-config, apps or, once the pull request is merged, platform-config-cdi.
-func (r *Repository) Kustomization(name string) realserver.Ref {
-	return realserver.Ref{APIVersion: "kustomize.toolkit.fluxcd.io/v1", Kind: "Kustomization", Namespace: r.Namespace, Name: name}
-}
-
-// Source names the Flux GitRepository.
-func (r *Repository) Source() realserver.Ref {
-	return realserver.Ref{APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "GitRepository", Namespace: r.Namespace, Name: "flux-system"}
-}
-
-// InstallStorageProfiles teaches the cluster the kind StorageProfile.
-func (r *Repository) InstallStorageProfiles(ctx context.Context) error {
-	crd, err := files.ReadFile("storageprofile-crd.yaml")
-	if err != nil {
-		return err
-	}
-	return r.World.Kube.Apply(ctx, crd)
-}
-
-// RemoveStorageProfiles removes the kind StorageProfile and all objects of it.
-func (r *Repository) RemoveStorageProfiles(ctx context.Context) error {
-	crd, err := files.ReadFile("storageprofile-crd.yaml")
-	if err != nil {
-		return err
-	}
-	return r.World.Kube.Delete(ctx, crd)
 }
 
 // MoveBranch is the branch of the pull request that OpenMove opens.
@@ -230,7 +212,7 @@ func (r *Repository) OpenMove(ctx context.Context, dir string) (*sdk.PullRequest
 	if err != nil {
 		return nil, nil, err
 	}
-	write, err := r.render("change")
+	write, err := render("change", r.values())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -264,15 +246,18 @@ func (r *Repository) OpenMove(ctx context.Context, dir string) (*sdk.PullRequest
 	return pull, clone, nil
 }
 
+// values are what the files of the repository leave open.
+type values struct{ Namespace, CloneURL string }
+
+func (r *Repository) values() values {
+	return values{Namespace: r.Namespace, CloneURL: r.World.Gitea.URL() + r.String() + ".git"}
+}
+
 // render returns the files below a folder by their path in the repository.
-func (r *Repository) render(folder string) (map[string]string, error) {
+func render(folder string, v values) (map[string]string, error) {
 	tree, err := fs.Sub(files, folder)
 	if err != nil {
 		return nil, err
-	}
-	values := map[string]string{
-		"Namespace": r.Namespace,
-		"CloneURL":  r.World.Gitea.URL() + r.String() + ".git",
 	}
 	content := map[string]string{}
 	err = fs.WalkDir(tree, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -283,12 +268,12 @@ func (r *Repository) render(folder string) (map[string]string, error) {
 		if err != nil {
 			return err
 		}
-		t, err := template.New(path).Option("missingkey=error").Parse(string(raw))
+		t, err := template.New(path).Parse(string(raw))
 		if err != nil {
 			return err
 		}
 		var text bytes.Buffer
-		if err := t.Execute(&text, values); err != nil {
+		if err := t.Execute(&text, v); err != nil {
 			return err
 		}
 		content[path] = text.String()
