@@ -154,7 +154,8 @@ type TimingFile struct {
 	// 1s to 24h.
 	Reconcile *yamlfile.Duration `yaml:"reconcile" json:"reconcile,omitempty"`
 	// ClusterSilence is how long a cluster may be silent before what is known
-	// of it counts as unknown; 1m by default, 1s to 1h.
+	// of it counts as unknown; 1m by default, 1s to 1h. A cluster is heard from
+	// every 10s, so less than 30s makes it unknown at the first slow answer.
 	ClusterSilence *yamlfile.Duration `yaml:"clusterSilence" json:"clusterSilence,omitempty"`
 }
 

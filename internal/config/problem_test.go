@@ -207,6 +207,10 @@ func TestWarnings(t *testing.T) {
 			"streams on one server", replace("    replicas: 3\n", ""), secrets,
 			"c.yaml:18: bus.nats: names several servers, and new streams would be on one of them only (give replicas: 3)",
 		},
+		{
+			"little patience", replace("clusterSilence: 2m", "clusterSilence: 20s"), secrets,
+			"c.yaml:24: timing.clusterSilence: 20s is so short that one slow answer makes a cluster unknown (give 30s or more)",
+		},
 		{"a bot twice", replace("[renovate]", "[renovate, Renovate]"), secrets, `c.yaml:12: bots[1]: "Renovate" is given twice`},
 		{
 			"a short key", complete, with(config.EnvWebhookSecret, "short"),

@@ -14,13 +14,16 @@ import (
 	"signalbox/internal/yamlfile"
 )
 
-// Defaults and bounds of durations.
 const (
+	// minSync and maxSync bound the interval of [Sync].
 	minSync = 10 * time.Millisecond
 	maxSync = 10 * time.Minute
-)
+	// restlessSilence is two heartbeats of a cluster, which come every 10s, and
+	// the time for a slow answer.
+	restlessSilence = 30 * time.Second
 
-const defaultListen = ":8080"
+	defaultListen = ":8080"
+)
 
 // config makes the configuration of a file, with the environment already in
 // it, and reports what is wrong.
@@ -166,6 +169,9 @@ func (l *loader) timing(f *TimingFile) Timing {
 		MaxWait:        field("maxWait", f.MaxWait, 2*time.Second, 10*time.Millisecond, time.Minute),
 		Reconcile:      field("reconcile", f.Reconcile, 5*time.Minute, time.Second, 24*time.Hour),
 		ClusterSilence: field("clusterSilence", f.ClusterSilence, time.Minute, time.Second, time.Hour),
+	}
+	if t.ClusterSilence < restlessSilence {
+		l.warn(yamlfile.Path{"timing", "clusterSilence"}, short(t.ClusterSilence)+" is so short that one slow answer makes a cluster unknown", "give "+short(restlessSilence)+" or more")
 	}
 	if t.Debounce > t.MaxWait {
 		if f.MaxWait == nil {
