@@ -9,10 +9,13 @@ import (
 // keeps "@alice" and "#12" from being read as a mention or a reference.
 const joiner = "\u2060"
 
+// maxInline bounds one text within a line, in runes.
+const maxInline = 600
+
 // inline escapes text for Markdown within one line, table cells included.
 func inline(s string) string {
 	var b strings.Builder
-	for _, r := range oneLine(s) {
+	for _, r := range clip(oneLine(s), maxInline) {
 		switch {
 		case r == '@' || r == '#' || r == '!':
 			b.WriteString("\\" + string(r) + joiner)
@@ -24,15 +27,15 @@ func inline(s string) string {
 			b.WriteString("&gt;")
 		case strings.ContainsRune("\\`*_[]|~$", r):
 			b.WriteString("\\" + string(r))
-		case r == ':':
-			// Not an emoji, not the scheme of a link.
-			b.WriteString(":" + joiner)
 		default:
 			b.WriteRune(r)
 		}
 	}
-	return b.String()
+	return unlink.Replace(b.String())
 }
+
+// unlink keeps addresses from being made into links.
+var unlink = strings.NewReplacer("://", ":"+joiner+"//", "www.", "www"+joiner+".")
 
 // oneLine folds white space and drops what cannot be seen, such as the
 // characters that turn the direction of writing.
@@ -55,7 +58,7 @@ func invisible(r rune) bool {
 
 // code puts text in a code span, or in a table cell's code span.
 func code(s string) string {
-	s = oneLine(s)
+	s = clip(oneLine(s), maxInline)
 	if s == "" {
 		return "–"
 	}

@@ -260,9 +260,10 @@ func cutLines(s string, limit int) string {
 
 func footer(b *strings.Builder, v *policy.Verdict) {
 	b.WriteString("<sub>signalbox keeps this comment true as the cluster changes. ")
-	if len(v.Policies) == 0 {
+	switch {
+	case len(v.Policies) == 0 && len(v.Problems) == 0:
 		fmt.Fprintf(b, "%s has no policy (%s).", code(v.Base), code(policy.Path))
-	} else {
+	case len(v.Policies) > 0:
 		names := make([]string, len(v.Policies))
 		for i, n := range v.Policies {
 			names[i] = code(n)

@@ -100,7 +100,7 @@ func isAre(n int, noun string) string {
 	return fmt.Sprintf("%d %ss are", n, noun)
 }
 
-var htmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "@", "@"+joiner, "#", "#"+joiner)
+var htmlEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "@", "@"+joiner, "#", "#"+joiner, "!", "!"+joiner)
 
 // htmlText escapes text for HTML within one line.
-func htmlText(s string) string { return htmlEscaper.Replace(oneLine(s)) }
+func htmlText(s string) string { return htmlEscaper.Replace(clip(oneLine(s), maxInline)) }
