@@ -33,10 +33,14 @@ type Silence struct {
 	Now   func() time.Time
 }
 
-// Run looks until the context ends, several times within the limit. An error
-// of one look is given to report and the next look tries again.
+// lookEvery is the time between two looks. A look costs no call while nothing
+// changed, and a cluster that comes back should not stay unknown for long.
+const lookEvery = time.Second
+
+// Run looks until the context ends. An error of one look is given to report and
+// the next look tries again.
 func (s *Silence) Run(ctx context.Context, report func(error)) error {
-	ticker := time.NewTicker(max(s.Limit/6, 100*time.Millisecond))
+	ticker := time.NewTicker(min(lookEvery, s.Limit))
 	defer ticker.Stop()
 	for {
 		if err := s.Look(ctx); err != nil && ctx.Err() == nil {
