@@ -14,8 +14,8 @@ import (
 // TeamMembers returns the members of a team of an organisation. Names are
 // compared without regard to case. [ErrNotFound] means that there is no such
 // team, or that the owner is a person; [ErrForbidden] that the bot's account
-// is not a member of the organisation, or that its token lacks
-// read:organization.
+// is neither an owner of the organisation nor a member of this very team, or
+// that its token lacks read:organization.
 func (c *Client) TeamMembers(ctx context.Context, org, team string) ([]pull.Person, error) {
 	const operation = "list members of team %s/%s"
 	teams, err := exact(ctx, pages[sdk.Team]{

@@ -104,7 +104,7 @@ func (s *Server) CreateRepo(_ context.Context, owner, name string, files map[str
 		if err != nil {
 			return err
 		}
-		if found, _ := s.model.repo(owner, name); found != nil {
+		if found, moved := s.model.repo(owner, name); found != nil && !moved {
 			return fmt.Errorf("there is a repository %s/%s already", owner, name)
 		}
 		s.model.last.repo++

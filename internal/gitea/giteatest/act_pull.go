@@ -133,6 +133,13 @@ func (s *Server) Review(_ context.Context, of pull.Repo, number int64, as, state
 func (s *Server) review(p *pullRequest, by *account, state, body string) *review {
 	s.model.last.review++
 	r := &review{id: s.model.last.review, author: by, state: state, body: body, commit: p.headSHA, created: s.now()}
+	if state == Approve || state == RequestChanges {
+		for _, old := range p.reviews {
+			old.official = old.official && old.author != by
+		}
+		// So it is where no branch protection says otherwise.
+		r.official = s.model.permission(p.repo, by) >= Write
+	}
 	p.reviews = append(p.reviews, r)
 	return r
 }
@@ -232,7 +239,8 @@ func (s *Server) onComment(of pull.Repo, id int64, as string, f func(*pullReques
 	})
 }
 
-// EditPull changes title and body.
+// EditPull sets title and body. As in the API of Gitea a body that stays the
+// same is an edit too.
 func (s *Server) EditPull(_ context.Context, of pull.Repo, number int64, as, title, body string) error {
 	return s.inPull(of, number, as, func(p *pullRequest, by *account) error {
 		if title != p.title {
@@ -241,11 +249,9 @@ func (s *Server) EditPull(_ context.Context, of pull.Repo, number int64, as, tit
 			s.model.add(p, s.now(), entry{kind: "change_title", author: by})
 			s.sendPull(p, "pull_request", "edited", by, map[string]any{"changes": map[string]any{"title": map[string]any{"from": old}}})
 		}
-		if body != p.body {
-			old := p.body
-			p.body = body
-			s.sendPull(p, "pull_request", "edited", by, map[string]any{"changes": map[string]any{"body": map[string]any{"from": old}}})
-		}
+		old := p.body
+		p.body = body
+		s.sendPull(p, "pull_request", "edited", by, map[string]any{"changes": map[string]any{"body": map[string]any{"from": old}}})
 		return nil
 	})
 }

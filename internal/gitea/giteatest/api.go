@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,8 +26,7 @@ func (s *Server) routes() map[string]handle {
 		"GET " + repo + "/pulls/{index}":            inPull(getPull),
 		"GET " + repo + "/pulls/{index}/files":      inPull(listFiles),
 		"GET " + repo + "/pulls/{index}/reviews":    inPull(listReviews),
-		"GET " + repo + "/issues/{index}/timeline":  inIssue(listTimeline),
-		"GET " + repo + "/issues/{index}/comments":  inIssue(listComments),
+		"GET " + repo + "/issues/{index}/{part}":    inIssue(getIssuePart),
 		"POST " + repo + "/issues/{index}/comments": inIssue(createComment),
 		"GET " + repo + "/issues/comments":          inRepo(listRepoComments),
 		"GET " + repo + "/issues/comments/{id}":     inRepo(getComment),
@@ -84,6 +84,18 @@ func inIssue(next func(*request, *pullRequest) error) handle {
 		}
 		return next(r, p)
 	})
+}
+
+// getIssuePart tells apart what a pattern of its own each cannot, because it
+// would be ambiguous with "issues/comments/{id}".
+func getIssuePart(r *request, p *pullRequest) error {
+	switch r.PathValue("part") {
+	case "timeline":
+		return listTimeline(r, p)
+	case "comments":
+		return listComments(r, p)
+	}
+	return errNotFound
 }
 
 func (r *request) permission(repo *repo) Permission {
@@ -200,8 +212,13 @@ func listMembers(r *request) error {
 		if t.id != r.number("id") {
 			continue
 		}
-		if !r.server.model.memberOf(r.doer, t.org) && !r.doer.admin {
-			break
+		m := &r.server.model
+		switch {
+		case r.doer.admin, m.ownerOf(r.doer, t.org), slices.Contains(t.members, r.doer):
+		case m.memberOf(r.doer, t.org):
+			return &apiError{http.StatusForbidden, "Must be a team member"}
+		default:
+			return errNotFound
 		}
 		var list []user
 		for _, a := range t.members {
@@ -210,18 +227,4 @@ func listMembers(r *request) error {
 		return page(r, list)
 	}
 	return errNotFound
-}
-
-func (m *model) memberOf(a, org *account) bool {
-	for _, t := range m.teams {
-		if t.org != org {
-			continue
-		}
-		for _, member := range t.members {
-			if member == a {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -115,7 +115,7 @@ func (s *Server) commentJSON(p *pullRequest, e *entry) *sdk.Comment {
 func (s *Server) reviewJSON(p *pullRequest, r *review) *sdk.PullReview {
 	return &sdk.PullReview{
 		ID: r.id, Reviewer: s.sdkUser(r.author), State: sdk.ReviewStateType(r.state), Body: r.body,
-		CommitID: r.commit, Stale: r.stale, Dismissed: r.dismissed, CodeCommentsCount: r.remarks,
+		CommitID: r.commit, Stale: r.stale, Official: r.official, Dismissed: r.dismissed, CodeCommentsCount: r.remarks,
 		Submitted: r.created, HTMLURL: s.pullURL(p), HTMLPullURL: s.pullURL(p),
 	}
 }

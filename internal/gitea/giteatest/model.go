@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,6 +105,7 @@ type review struct {
 	body      string
 	commit    string
 	dismissed bool
+	official  bool
 	stale     bool
 	remarks   int // Comments on lines of code.
 	created   time.Time
@@ -238,6 +240,18 @@ func (m *model) add(p *pullRequest, now time.Time, e entry) *entry {
 	p.entries = append(p.entries, &e)
 	p.updated = now
 	return &e
+}
+
+// ownerOf and memberOf tell what an account is in an organisation. Its owners
+// are the team "Owners".
+func (m *model) ownerOf(a, org *account) bool {
+	return slices.ContainsFunc(m.teams, func(t *team) bool {
+		return t.org == org && strings.EqualFold(t.name, "Owners") && slices.Contains(t.members, a)
+	})
+}
+
+func (m *model) memberOf(a, org *account) bool {
+	return slices.ContainsFunc(m.teams, func(t *team) bool { return t.org == org && slices.Contains(t.members, a) })
 }
 
 // comment finds a row of a repository by its id.

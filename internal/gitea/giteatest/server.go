@@ -179,13 +179,13 @@ func (s *Server) handler() http.Handler {
 	return mux
 }
 
-// routeName tells the diff of a pull request from the pull request itself,
-// which share a pattern.
+// routeName tells apart calls that share a pattern: the diff of a pull request
+// and the pull request itself, the parts of an issue.
 func routeName(r *http.Request, path string) string {
 	if strings.HasSuffix(r.PathValue("index"), ".diff") {
 		return path + ".diff"
 	}
-	return path
+	return strings.Replace(path, "{part}", r.PathValue("part"), 1)
 }
 
 func (s *Server) count(route string) {
