@@ -157,7 +157,7 @@ func (r *run) team(ctx context.Context, key string) (policy.Team, error) {
 	case errors.Is(err, pull.ErrNotFound):
 		return policy.Team{Problem: fmt.Sprintf("there is no team %s in the organisation %s, or signalbox may not see it", name, org)}, nil
 	case errors.Is(err, pull.ErrForbidden):
-		return policy.Team{Problem: fmt.Sprintf("signalbox may not read the members of team %s of %s", name, org)}, nil
+		return policy.Team{Problem: fmt.Sprintf("the members of team %s of %s may not be read; add the account of signalbox to the team, where it never counts", name, org)}, nil
 	case err != nil:
 		return policy.Team{}, err
 	}

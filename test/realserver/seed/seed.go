@@ -7,8 +7,8 @@
 // [Repository.InstallStorageProfiles] the cluster learns the kind and Flux recovers without a push.
 //
 // The people: alice owns the organisation and may approve; bob writes and is the author; carol is in the
-// team ops and may approve; mallory has no rights beyond reading. The account signalbox is the bot, in a
-// team with administrator's rights on the repository.
+// team ops and may approve; mallory has no rights beyond reading. The account signalbox is the bot, in
+// ops to read who is in it, and in a team with administrator's rights on the repository.
 //
 // The StorageProfile kind belongs to the whole cluster: tests that install or remove it must not run in
 // parallel with others that do.
@@ -104,7 +104,7 @@ func (r *Repository) organise(ctx context.Context) error {
 	if _, _, err := alice.CreateOrg(sdk.CreateOrgOption{Name: r.Owner, Visibility: sdk.VisibleTypePublic}); err != nil {
 		return fmt.Errorf("create the organisation: %w", err)
 	}
-	team := func(name string, access sdk.AccessMode, member realserver.User) (int64, error) {
+	team := func(name string, access sdk.AccessMode, members ...realserver.User) (int64, error) {
 		t, _, err := alice.CreateTeam(r.Owner, sdk.CreateTeamOption{
 			Name: name, Permission: access, IncludesAllRepositories: true,
 			Units: []sdk.RepoUnitType{sdk.RepoUnitCode, sdk.RepoUnitIssues, sdk.RepoUnitPulls},
@@ -112,12 +112,15 @@ func (r *Repository) organise(ctx context.Context) error {
 		if err != nil {
 			return 0, fmt.Errorf("create team %s: %w", name, err)
 		}
-		if _, err := alice.AddTeamMember(t.ID, member.Name); err != nil {
-			return 0, fmt.Errorf("add %s to team %s: %w", member.Name, name, err)
+		for _, member := range members {
+			if _, err := alice.AddTeamMember(t.ID, member.Name); err != nil {
+				return 0, fmt.Errorf("add %s to team %s: %w", member.Name, name, err)
+			}
 		}
 		return t.ID, nil
 	}
-	if r.Ops, err = team("ops", sdk.AccessModeWrite, r.Carol); err != nil {
+	// Only a member may read who else is one.
+	if r.Ops, err = team("ops", sdk.AccessModeWrite, r.Carol, r.Bot); err != nil {
 		return err
 	}
 	if r.Writers, err = team("writers", sdk.AccessModeWrite, r.Bob); err != nil {
