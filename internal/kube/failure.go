@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // failureKind tells failures apart that need different help. Within one kind
@@ -42,18 +44,22 @@ func explain(verb, resource string, err error) failure {
 	reason := oneLine(steady(root(err)))
 	switch {
 	case apierrors.IsForbidden(err):
-		return failure{failureForbidden, fmt.Sprintf("missing right: %s %s; the API server says: %s", verb, resource, reason)}
+		return failure{failureForbidden, fmt.Sprintf("missing right: %s %s (list and watch are needed); the API server says: %s", verb, resource, reason)}
 	case apierrors.IsUnauthorized(err):
 		return failure{failureUnauthorized, "the API server refuses the credentials: " + reason}
 	case apierrors.IsNotFound(err):
 		return failure{failureMissing, fmt.Sprintf("%s %s: %s", verb, resource, reason)}
 	case errors.Is(err, errNoAnswer), errors.Is(err, context.DeadlineExceeded):
-		return failure{failureSlow, fmt.Sprintf("%s %s: no answer in time", verb, resource)}
+		return slow(verb, resource)
 	case unreachable(err):
 		return failure{failureUnreachable, "the API server cannot be reached: " + reason}
 	default:
 		return failure{failureOther, fmt.Sprintf("%s %s: %s", verb, resource, reason)}
 	}
+}
+
+func slow(verb, resource string) failure {
+	return failure{failureSlow, fmt.Sprintf("%s %s: no answer in time", verb, resource)}
 }
 
 // unreachable reports whether the API server did not answer or said that it
@@ -62,9 +68,17 @@ func unreachable(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		code := status.Status().Code
-		return code == 429 || code >= 500 && !apierrors.IsTimeout(err)
+		return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
 	}
 	return true
+}
+
+// outdated reports whether the API server has no history from the version on
+// that was asked for: it was compacted, or is not there yet. An informer then
+// lists anew, and nothing is wrong.
+func outdated(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
+		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
 // root is the text of an error without the request's URL, whose parameters

@@ -102,3 +102,23 @@ func (s *fakeSink) written(k fact.Key) []fact.Fact {
 	}
 	return found
 }
+
+// writes is how many writes changed something.
+func (s *fakeSink) writes() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.log)
+}
+
+// heard is how many heartbeats there were.
+func (s *fakeSink) heard() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.beats)
+}
+
+func (s *fakeSink) setFail(f func(fact.Fact) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = f
+}

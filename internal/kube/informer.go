@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 // tombstone is what is known of a deleted object.
@@ -34,8 +35,9 @@ type objects struct {
 	deleted map[string]tombstone
 }
 
-// start starts an informer on the objects of a kind.
-func (k *watchedKind) start(ctx context.Context, resource schema.GroupVersionResource) *objects {
+// start starts an informer on the objects of a kind. The kind has it before it
+// runs, so that no work of it is taken for that of a former one.
+func (k *watchedKind) start(ctx context.Context, resource schema.GroupVersionResource) {
 	ctx, cancel := context.WithCancel(ctx)
 	o := &objects{
 		resource: resource,
@@ -52,6 +54,7 @@ func (k *watchedKind) start(ctx context.Context, resource schema.GroupVersionRes
 		UpdateFunc: func(_, obj any) { k.updated(obj) },
 		DeleteFunc: func(obj any) { k.removed(o, obj) },
 	})
+	k.setObjects(o)
 	o.wg.Go(func() { o.informer.RunWithContext(ctx) })
 	o.wg.Go(func() {
 		select {
@@ -60,7 +63,6 @@ func (k *watchedKind) start(ctx context.Context, resource schema.GroupVersionRes
 			k.listed(o)
 		}
 	})
-	return o
 }
 
 // stop ends the informer and waits for it.
@@ -123,32 +125,40 @@ func (k *watchedKind) listed(o *objects) {
 	}
 }
 
-// inFirst reports whether the key is one of the first list that is not yet
-// written.
-func (o *objects) inFirst(key string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	_, ok := o.first[key]
-	return ok
+// progress is how far the first list is with one key.
+type progress struct {
+	// first says that the key is of the first list and not yet written.
+	first bool
+	// listed says that the first list is complete.
+	listed bool
+	// deleted is set when the object was seen to be deleted.
+	deleted *tombstone
 }
 
-// wrote says that the key is written, and reports whether it was the last of
-// the first list.
-func (o *objects) wrote(key string) bool {
+func (o *objects) progress(key string) progress {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	_, first := o.first[key]
+	p := progress{first: first, listed: o.listed}
+	if t, ok := o.deleted[key]; ok {
+		p.deleted = &t
+	}
+	return p
+}
+
+// wrote says that a key is written as it was at p, and reports whether it was
+// the last of the first list.
+func (o *objects) wrote(key string, p progress) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if t, ok := o.deleted[key]; ok && p.deleted != nil && t == *p.deleted {
+		delete(o.deleted, key)
+	}
 	if _, ok := o.first[key]; !ok {
 		return false
 	}
 	delete(o.first, key)
 	return o.listed && len(o.first) == 0
-}
-
-func (o *objects) tombstone(key string) (tombstone, bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	t, ok := o.deleted[key]
-	return t, ok
 }
 
 func (o *objects) settle() {
@@ -222,8 +232,12 @@ func keep(v any, names ...string) {
 // newInformer returns an informer of unstructured objects.
 func newInformer(lw cache.ListerWatcher, transform cache.TransformFunc) cache.SharedIndexInformer {
 	i := cache.NewSharedIndexInformerWithOptions(lw, &unstructured.Unstructured{}, cache.SharedIndexInformerOptions{})
-	// It cannot fail: the informer was not started.
+	// The setters cannot fail: the informer was not started. A failed request
+	// is known to the stream already, so what is left is for a debugger.
 	_ = i.SetTransform(transform)
+	_ = i.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
+		klog.FromContext(ctx).Info("an informer lists anew", "error", err.Error())
+	})
 	return i
 }
 

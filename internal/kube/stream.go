@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -79,7 +78,7 @@ func retry[T any](ctx context.Context, s *stream, verb string, call func() (T, e
 	pause := wait.Backoff{Duration: firstPause, Factor: 2, Jitter: 0.2, Steps: 10, Cap: maxPause}
 	for {
 		v, err := call()
-		if err == nil || ctx.Err() != nil {
+		if err == nil || ctx.Err() != nil || outdated(err) {
 			return v, err
 		}
 		f := s.fail(verb, err)
@@ -193,21 +192,28 @@ func (g *guard) patience() time.Duration {
 // pass hands an event to the informer and reports whether it took it.
 func (g *guard) pass(e watch.Event) bool {
 	if e.Type == watch.Error {
-		if err := apierrors.FromObject(e.Object); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		if err := apierrors.FromObject(e.Object); !outdated(err) {
 			g.stream.fail("watch", err)
 		}
+	}
+	// The informer may change the object once it has it.
+	version, initial := "", false
+	if m, ok := e.Object.(metav1.Object); ok && e.Type != watch.Error {
+		version = m.GetResourceVersion()
+		initial = e.Type == watch.Bookmark && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 	}
 	select {
 	case <-g.stop:
 		return false
 	case g.events <- e:
 	}
-	if e.Type == watch.Bookmark && g.initial {
-		if m, ok := e.Object.(metav1.Object); ok && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-			g.initial = false
-			g.stream.at(m.GetResourceVersion())
-			g.stream.setUp()
-		}
+	switch {
+	case !g.initial:
+		g.stream.saw(version)
+	case initial:
+		g.initial = false
+		g.stream.at(version)
+		g.stream.setUp()
 	}
 	return true
 }
@@ -245,18 +251,33 @@ func (s *stream) fail(verb string, err error) failure {
 	return f
 }
 
-// at records the version of a complete list. A version lower than the one
+// at records the version of a complete list. A version lower than one seen
 // before means that the API server has another history now, as after a restore
 // from a backup.
 func (s *stream) at(version string) {
 	s.mu.Lock()
-	rewound := s.version != "" && !(fact.Fact{Version: version}).Newer(fact.Fact{Version: s.version})
+	rewound := older(version, s.version)
 	s.version = version
 	s.rewound = s.rewound || rewound
 	s.mu.Unlock()
 	if rewound {
 		s.changed()
 	}
+}
+
+// saw records the version of an event.
+func (s *stream) saw(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if older(s.version, version) {
+		s.version = version
+	}
+}
+
+// older reports whether version a is before b. An empty version is before
+// nothing and after everything.
+func older(a, b string) bool {
+	return !fact.Fact{Version: a}.Newer(fact.Fact{Version: b})
 }
 
 // isRewound reports whether the history of the API server was replaced.
@@ -277,19 +298,17 @@ func (s *stream) state(now time.Time) (fact.WatchState, string, time.Duration) {
 	// A watch that stood is given some time to come back: what was seen last
 	// is no older than that.
 	before, patience := fact.WatchSyncing, s.limits.Sync
-	message := fmt.Sprintf("no complete list of %s within %s", s.resource, s.limits.Sync)
-	if s.wasUp {
+	switch {
+	case s.wasUp:
 		before, patience = fact.WatchSynced, s.limits.Grace
-		message = fmt.Sprintf("the watch on %s ended and is not back", s.resource)
-	}
-	if s.failure.kind != failureNone {
-		message = s.failure.message
-		if !s.wasUp {
-			patience = 0
-		}
+	case s.failure.kind != failureNone:
+		patience = 0
 	}
 	if left := patience - now.Sub(s.downSince); left > 0 {
 		return before, "", left
 	}
-	return fact.WatchFailing, message, 0
+	if s.failure.kind == failureNone {
+		s.failure = slow("watch", s.resource)
+	}
+	return fact.WatchFailing, s.failure.message, 0
 }

@@ -151,7 +151,7 @@ func (k *watchedKind) adjust(ctx context.Context) {
 		o.stop()
 	}
 	if resource.Version != "" {
-		k.setObjects(k.start(ctx, resource))
+		k.start(ctx, resource)
 	}
 }
 

@@ -2,7 +2,9 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,51 +20,626 @@ const (
 	revB = "main@sha1:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 )
 
-// watching runs a watcher of the cluster, named prod, within a bubble of
-// synctest until do returns.
-func watching(t *testing.T, c *kubetest.Cluster, s *fakeSink, do func()) {
+// start runs a watcher of the cluster within a bubble of synctest, and returns
+// a function that ends it.
+func start(t *testing.T, name string, c *kubetest.Cluster, s Sink) (w *Watcher, stop func()) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w, err := New(Config{Cluster: "prod", Client: c.Client(), Probe: c.Probe}, s, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- w.Run(ctx) }()
-		synctest.Wait()
-		do()
+	w, err := New(Config{Cluster: name, Client: c.Client(), Probe: c.Probe}, s, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	synctest.Wait()
+	return w, func() {
+		t.Helper()
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("Run = %v, want nil", err)
 		}
+	}
+}
+
+// watching runs a watcher of the cluster, named prod, until do returns.
+func watching(t *testing.T, c *kubetest.Cluster, s *fakeSink, do func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		_, stop := start(t, "prod", c, s)
+		defer stop()
+		do(t)
 	})
 }
 
-// settle lets a moment pass in which the watcher can do its work.
-func settle() {
-	time.Sleep(time.Second)
+// pass lets time pass, and the watcher finish what it does then.
+func pass(d time.Duration) {
+	time.Sleep(d)
 	synctest.Wait()
+}
+
+// settle lets a moment pass, less than any pause between tries.
+func settle() { pass(100 * time.Millisecond) }
+
+func wantState(t *testing.T, s *fakeSink, kind string, state fact.WatchState, message string) {
+	t.Helper()
+	w := s.watch(kind)
+	if w.State != state || !strings.Contains(w.Message, message) {
+		t.Errorf("watch on %s: %s %q, want %s %q", kind, w.State, w.Message, state, message)
+	}
+	if strings.Contains(w.Message, "\n") {
+		t.Errorf("the message has several lines: %q", w.Message)
+	}
+}
+
+func wantStates(t *testing.T, s *fakeSink, state fact.WatchState, message string) {
+	t.Helper()
+	for _, k := range kinds() {
+		wantState(t, s, k.name(), state, message)
+	}
+}
+
+func wantReady(t *testing.T, s *fakeSink, name, status, applied string) {
+	t.Helper()
+	f := s.object("kustomization", "flux-system", name)
+	if f.Absent || f.Flux == nil || f.Flux.Ready.Status != status || f.Flux.Applied != applied {
+		t.Errorf("fact of %s = %+v %+v, want Ready=%s at %s", name, f, f.Flux, status, applied)
+	}
+}
+
+func wantAbsent(t *testing.T, s *fakeSink, name string) {
+	t.Helper()
+	if f := s.object("kustomization", "flux-system", name); !f.Absent || f.Flux != nil {
+		t.Errorf("fact of %s = %+v, want it to be absent", name, f)
+	}
 }
 
 func TestProgressingWritesNothing(t *testing.T) {
 	c, s := kubetest.New(), newFakeSink()
-	watching(t, c, s, func() {
-		o := c.Kustomization("flux-system", "apps").Ready(revA)
+	watching(t, c, s, func(t *testing.T) {
+		good, bad := c.Kustomization("flux-system", "apps"), c.Kustomization("flux-system", "infra")
+		good.Ready(revA)
+		bad.Failing("HealthCheckFailed", "health check failed after 30.022035531s: timeout")
 		settle()
-		if got := s.object("kustomization", "flux-system", "apps"); got.Flux == nil || got.Flux.Ready.Status != fact.True || got.Flux.Applied != revA {
-			t.Fatalf("fact = %+v, want Ready at %s", got, revA)
-		}
-		before := len(s.log)
+		wantReady(t, s, "apps", fact.True, revA)
+		wantReady(t, s, "infra", fact.False, "")
+		before := s.writes()
 		for range 20 {
-			time.Sleep(10 * time.Minute)
-			o.Progressing()
-			settle()
-			o.Ready(revA)
-			settle()
+			pass(10 * time.Minute)
+			good.Progressing()
+			bad.Progressing()
+			pass(time.Minute)
+			good.Ready(revA)
+			bad.Failing("HealthCheckFailed", "health check failed after 30.117935531s: timeout")
 		}
-		if got := s.log[before:]; len(got) != 0 {
-			t.Errorf("%d facts were written while nothing changed: %+v", len(got), got)
+		settle()
+		if n := s.writes() - before; n != 0 {
+			t.Errorf("%d facts were written while nothing changed", n)
 		}
+	})
+}
+
+func TestProgressingForTooLongIsToldWithoutAnEvent(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	watching(t, c, s, func(t *testing.T) {
+		o := c.Kustomization("flux-system", "apps").Spec("timeout", "1m").Ready(revA)
+		pass(time.Hour)
+		o.Progressing()
+		pass(4*time.Minute + 58*time.Second)
+		wantReady(t, s, "apps", fact.True, revA)
+		pass(3 * time.Second)
+		wantReady(t, s, "apps", fact.Unknown, revA)
+		if got := s.written(fact.Kube("prod", "Kustomization", "flux-system", "apps")); len(got) > 3 {
+			t.Errorf("%d writes, want at most that of creation, Ready and Unknown", len(got))
+		}
+		o.Ready(revA)
+		settle()
+		wantReady(t, s, "apps", fact.True, revA)
+	})
+}
+
+func TestObjectsComeAndGo(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	c.Kustomization("flux-system", "apps").Ready(revA)
+	watching(t, c, s, func(t *testing.T) {
+		wantStates(t, s, fact.WatchSynced, "")
+		wantReady(t, s, "apps", fact.True, revA)
+		first := s.object("kustomization", "flux-system", "apps")
+		c.Kustomization("flux-system", "apps").Delete()
+		settle()
+		wantAbsent(t, s, "apps")
+		if gone := s.object("kustomization", "flux-system", "apps"); gone.UID != first.UID || !gone.Newer(first) || gone.Version == first.Version {
+			t.Errorf("absent with uid %s at version %s, want uid %s after version %s", gone.UID, gone.Version, first.UID, first.Version)
+		}
+		c.Kustomization("flux-system", "apps").Failing("BuildFailed", "no such file")
+		settle()
+		wantReady(t, s, "apps", fact.False, "")
+		if again := s.object("kustomization", "flux-system", "apps"); again.UID == first.UID {
+			t.Error("the object that was created again has the uid of the deleted one")
+		}
+		c.Kustomization("flux-system", "apps").Suspended()
+		settle()
+		if f := s.object("kustomization", "flux-system", "apps"); !f.Flux.Suspended {
+			t.Errorf("fact = %+v, want it to be suspended", f.Flux)
+		}
+	})
+}
+
+func TestEveryKind(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	for _, k := range kinds() {
+		c.Object(k.kind, "media", "web").Ready(revA)
+	}
+	watching(t, c, s, func(t *testing.T) {
+		for _, k := range kinds() {
+			if f := s.object(k.name(), "media", "web"); f.Flux == nil || f.Flux.Applied != revA || f.Flux.Ready.Status != fact.True {
+				t.Errorf("fact of %s = %+v %+v, want Ready at %s", k.kind, f, f.Flux, revA)
+			}
+		}
+	})
+}
+
+func TestKindsComeAndGo(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	c.Remove()
+	watching(t, c, s, func(t *testing.T) {
+		wantStates(t, s, fact.WatchNotInstalled, "no CustomResourceDefinition")
+		for range 2 {
+			c.Install("Kustomization")
+			c.Kustomization("flux-system", "apps").Ready(revA)
+			settle()
+			wantState(t, s, "kustomization", fact.WatchSynced, "")
+			wantState(t, s, "bucket", fact.WatchNotInstalled, "buckets.source.toolkit.fluxcd.io")
+			wantReady(t, s, "apps", fact.True, revA)
+			c.Remove("Kustomization")
+			settle()
+			wantState(t, s, "kustomization", fact.WatchNotInstalled, "kustomizations.kustomize.toolkit.fluxcd.io")
+			pass(time.Hour)
+			wantState(t, s, "kustomization", fact.WatchNotInstalled, "")
+		}
+	})
+}
+
+func TestKindThatIsNotEstablished(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	c.Establish("Kustomization", false)
+	c.Kustomization("flux-system", "apps").Ready(revA)
+	watching(t, c, s, func(t *testing.T) {
+		wantState(t, s, "kustomization", fact.WatchNotInstalled, "not established: not all names are accepted")
+		c.Establish("Kustomization", true)
+		settle()
+		wantState(t, s, "kustomization", fact.WatchSynced, "")
+		wantReady(t, s, "apps", fact.True, revA)
+	})
+}
+
+func TestServedVersionChanges(t *testing.T) {
+	c, s := kubetest.New("Kustomization"), newFakeSink()
+	c.InstallVersions("Kustomization", "v1beta2")
+	c.Kustomization("flux-system", "apps").Ready(revA)
+	watching(t, c, s, func(t *testing.T) {
+		wantReady(t, s, "apps", fact.True, revA)
+		before := len(s.written(fact.Kube("prod", "Kustomization", "flux-system", "apps")))
+		c.InstallVersions("Kustomization", "v1")
+		settle()
+		wantState(t, s, "kustomization", fact.WatchSynced, "")
+		if n := len(s.written(fact.Kube("prod", "Kustomization", "flux-system", "apps"))); n != before {
+			t.Errorf("%d more facts were written, want none: the object is the same", n-before)
+		}
+		c.Kustomization("flux-system", "apps").Ready(revB)
+		settle()
+		wantReady(t, s, "apps", fact.True, revB)
+	})
+}
+
+func TestMissingRights(t *testing.T) {
+	const crd, ks = "customresourcedefinitions.apiextensions.k8s.io", "kustomizations.kustomize.toolkit.fluxcd.io"
+	tests := map[string]struct {
+		fault    kubetest.Fault
+		message  string
+		allKinds bool
+	}{
+		"definitions":   {kubetest.Forbid("", crd), "missing right: watch " + crd, true},
+		"objects":       {kubetest.Forbid("", ks), "missing right: watch " + ks + ` (list and watch are needed); the API server says: ` + ks + ` is forbidden: User "signalbox" cannot watch`, false},
+		"watch objects": {kubetest.Forbid("watch", ks), "missing right: watch " + ks, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, s := kubetest.New(), newFakeSink()
+			c.Kustomization("flux-system", "apps").Ready(revA)
+			c.Break(tt.fault)
+			watching(t, c, s, func(t *testing.T) {
+				wantState(t, s, "kustomization", fact.WatchFailing, tt.message)
+				if tt.allKinds {
+					wantStates(t, s, fact.WatchFailing, tt.message)
+				} else {
+					wantState(t, s, "bucket", fact.WatchSynced, "")
+				}
+				before := s.writes()
+				pass(time.Hour)
+				if n := s.writes() - before; n != 0 {
+					t.Errorf("%d facts were written in an hour of the same failure", n)
+				}
+				if n := s.heard(); n < 300 {
+					t.Errorf("%d heartbeats in an hour, want one each 10 s: the cluster answers", n)
+				}
+				c.Break(nil)
+				pass(2 * maxDeniedPause)
+				wantStates(t, s, fact.WatchSynced, "")
+				wantReady(t, s, "apps", fact.True, revA)
+			})
+		})
+	}
+}
+
+func TestOutage(t *testing.T) {
+	tests := map[string]struct {
+		fault   kubetest.Fault
+		message string
+	}{
+		"down":                {kubetest.Down, "the API server cannot be reached: dial tcp 127.0.0.1:6443: connect: connection refused"},
+		"not answering":       {kubetest.Hang, "no answer in time"},
+		"credentials expired": {kubetest.Expired, "the API server refuses the credentials: the token has expired"},
+	}
+	for name, tt := range tests {
+		t.Run(name+" at the start", func(t *testing.T) {
+			c, s := kubetest.New(), newFakeSink()
+			c.Kustomization("flux-system", "apps").Ready(revA)
+			c.Break(tt.fault)
+			watching(t, c, s, func(t *testing.T) {
+				pass(time.Minute)
+				wantStates(t, s, fact.WatchFailing, tt.message)
+				if n := s.heard(); n != 0 {
+					t.Errorf("%d heartbeats of a cluster that does not answer", n)
+				}
+				c.Break(nil)
+				pass(time.Minute)
+				wantStates(t, s, fact.WatchSynced, "")
+				wantReady(t, s, "apps", fact.True, revA)
+				if n := s.heard(); n == 0 {
+					t.Error("no heartbeat after the outage")
+				}
+			})
+		})
+		t.Run(name+" later", func(t *testing.T) {
+			c, s := kubetest.New(), newFakeSink()
+			c.Kustomization("flux-system", "apps").Ready(revA)
+			c.Kustomization("flux-system", "old").Ready(revA)
+			watching(t, c, s, func(t *testing.T) {
+				pass(time.Minute)
+				c.Break(tt.fault)
+				settle()
+				wantStates(t, s, fact.WatchSynced, "")
+				c.Kustomization("flux-system", "apps").Ready(revB)
+				c.Kustomization("flux-system", "old").Delete()
+				before, heard := s.writes(), s.heard()
+				pass(time.Minute)
+				wantStates(t, s, fact.WatchFailing, tt.message)
+				if n := s.writes() - before; n > len(kinds()) {
+					t.Errorf("%d facts were written, want at most one for each kind", n)
+				}
+				if n := s.heard() - heard; n != 0 {
+					t.Errorf("%d heartbeats of a cluster that does not answer", n)
+				}
+				c.Break(nil)
+				pass(time.Minute)
+				wantStates(t, s, fact.WatchSynced, "")
+				wantReady(t, s, "apps", fact.True, revB)
+				wantAbsent(t, s, "old")
+			})
+		})
+	}
+}
+
+func TestShortOutageIsNoNews(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	c.Kustomization("flux-system", "apps").Ready(revA)
+	watching(t, c, s, func(t *testing.T) {
+		before := s.writes()
+		for range 5 {
+			pass(time.Minute)
+			c.Cut()
+			pass(time.Minute)
+			c.Break(kubetest.Down)
+			pass(5 * time.Second)
+			c.Break(nil)
+		}
+		pass(time.Minute)
+		if n := s.writes() - before; n != 0 {
+			t.Errorf("%d facts were written over outages of seconds", n)
+		}
+		c.Kustomization("flux-system", "apps").Ready(revB)
+		settle()
+		wantReady(t, s, "apps", fact.True, revB)
+	})
+}
+
+func TestRecoveryIsQuick(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	c.Kustomization("flux-system", "apps").Ready(revA)
+	watching(t, c, s, func(t *testing.T) {
+		c.Break(kubetest.Down)
+		pass(10 * time.Minute)
+		c.Kustomization("flux-system", "apps").Ready(revB)
+		c.Break(nil)
+		pass(2 * maxPause)
+		wantStates(t, s, fact.WatchSynced, "")
+		wantReady(t, s, "apps", fact.True, revB)
+	})
+}
+
+func TestHistoryIsForgotten(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	c.Kustomization("flux-system", "apps").Ready(revA)
+	c.Kustomization("flux-system", "old").Ready(revA)
+	watching(t, c, s, func(t *testing.T) {
+		c.Break(kubetest.Down)
+		c.Kustomization("flux-system", "apps").Ready(revB)
+		c.Kustomization("flux-system", "old").Delete()
+		c.Forget()
+		before := s.writes()
+		c.Break(nil)
+		pass(10 * time.Second)
+		wantReady(t, s, "apps", fact.True, revB)
+		wantAbsent(t, s, "old")
+		if n := s.writes() - before; n != 2 {
+			t.Errorf("%d facts were written, want 2", n)
+		}
+	})
+}
+
+func TestWatchThatTellsNothing(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	c.Kustomization("flux-system", "apps").Ready(revA)
+	watching(t, c, s, func(t *testing.T) {
+		c.Stall()
+		c.Kustomization("flux-system", "apps").Ready(revB)
+		pass(Limits{}.withDefaults().Idle + time.Second)
+		wantReady(t, s, "apps", fact.True, revB)
+		wantStates(t, s, fact.WatchSynced, "")
+	})
+}
+
+func TestWatchListWithoutBookmark(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	c.Kustomization("flux-system", "apps").Ready(revA)
+	c.Mute(true)
+	synctest.Test(t, func(t *testing.T) {
+		w, stop := start(t, "prod", c, s)
+		defer stop()
+		pass(10 * time.Second)
+		wantStates(t, s, fact.WatchSyncing, "")
+		select {
+		case <-w.Settled():
+			t.Error("settled without a complete list")
+		default:
+		}
+		// The definitions and then the objects each wait, and then list.
+		pass(70 * time.Second)
+		wantStates(t, s, fact.WatchSynced, "")
+		wantReady(t, s, "apps", fact.True, revA)
+		<-w.Settled()
+	})
+}
+
+func TestSlowListIsFailing(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	slow := func(ctx context.Context, r kubetest.Request) error {
+		if r.Resource == "kustomizations.kustomize.toolkit.fluxcd.io" {
+			return kubetest.Hang(ctx, r)
+		}
+		return nil
+	}
+	c.Break(slow)
+	watching(t, c, s, func(t *testing.T) {
+		wantState(t, s, "kustomization", fact.WatchSyncing, "")
+		pass(31 * time.Second)
+		wantState(t, s, "kustomization", fact.WatchFailing, "kustomizations.kustomize.toolkit.fluxcd.io")
+		wantState(t, s, "bucket", fact.WatchSynced, "")
+	})
+}
+
+func TestFirstListWins(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	c.Kustomization("flux-system", "apps").Ready(revA)
+	c.Kustomization("flux-system", "same").Ready(revA)
+	c.Kustomization("staging", "other").Ready(revA)
+	synctest.Test(t, func(t *testing.T) {
+		_, stop := start(t, "prod", c, s)
+		settle()
+		stop()
+
+		// Facts from a future that was undone by restoring a backup, and of
+		// objects that are gone.
+		future := func(name string, change func(*fact.Fact)) fact.Key {
+			f := s.object("kustomization", "flux-system", name)
+			f.Version = "999999"
+			change(&f)
+			s.facts[f.Key] = f
+			return f.Key
+		}
+		future("apps", func(f *fact.Fact) {
+			flux := *f.Flux
+			flux.Applied = revB
+			f.Flux = &flux
+		})
+		future("same", func(*fact.Fact) {})
+		future("apps", func(f *fact.Fact) { f.Key.Name = "gone" })
+		elsewhere := future("apps", func(f *fact.Fact) { f.Key.Scope = "dev" })
+		otherKind := future("apps", func(f *fact.Fact) { f.Key.Kind = "node" })
+
+		_, stop = start(t, "prod", c, s)
+		settle()
+		wantReady(t, s, "apps", fact.True, revA)
+		wantReady(t, s, "same", fact.True, revA)
+		wantAbsent(t, s, "gone")
+		for _, key := range []fact.Key{elsewhere, otherKind} {
+			if f, _ := s.Lookup(key); f.Absent {
+				t.Errorf("%s is absent, although it is not of this cluster and kind", key)
+			}
+		}
+		// What comes after the list is not held back by the versions of before.
+		c.Kustomization("flux-system", "apps").Ready(revB)
+		c.Kustomization("flux-system", "same").Ready(revB)
+		settle()
+		wantReady(t, s, "apps", fact.True, revB)
+		wantReady(t, s, "same", fact.True, revB)
+		stop()
+	})
+}
+
+func TestRestoredWhileWatching(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	watching(t, c, s, func(t *testing.T) {
+		c.Kustomization("flux-system", "apps").Ready(revA)
+		c.Kustomization("flux-system", "deleted").Ready(revA)
+		settle()
+		backup := c.Backup()
+		c.Kustomization("flux-system", "apps").Ready(revB)
+		c.Kustomization("flux-system", "apps").Failing("BuildFailed", "broken")
+		c.Kustomization("flux-system", "deleted").Delete()
+		c.Kustomization("flux-system", "later").Ready(revB)
+		settle()
+		wantAbsent(t, s, "deleted")
+		c.Restore(backup)
+		pass(10 * time.Second)
+		wantStates(t, s, fact.WatchSynced, "")
+		wantReady(t, s, "apps", fact.True, revA)
+		wantReady(t, s, "deleted", fact.True, revA)
+		wantAbsent(t, s, "later")
+		c.Kustomization("flux-system", "apps").Failing("BuildFailed", "broken again")
+		settle()
+		wantReady(t, s, "apps", fact.False, revA)
+	})
+}
+
+func TestSyncedOnlyWhenWritten(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	for _, name := range []string{"a", "b", "c"} {
+		c.Kustomization("flux-system", name).Ready(revA)
+	}
+	s.fail = func(f fact.Fact) error {
+		if f.Key.Name == "b" {
+			return errors.New("no space left on device")
+		}
+		return nil
+	}
+	watching(t, c, s, func(t *testing.T) {
+		pass(time.Minute)
+		wantReady(t, s, "a", fact.True, revA)
+		wantReady(t, s, "c", fact.True, revA)
+		wantState(t, s, "kustomization", fact.WatchSyncing, "")
+		wantState(t, s, "bucket", fact.WatchSynced, "")
+		s.mu.Lock()
+		s.fail = nil
+		s.mu.Unlock()
+		pass(lastRetry)
+		wantReady(t, s, "b", fact.True, revA)
+		wantState(t, s, "kustomization", fact.WatchSynced, "")
+	})
+}
+
+func TestNamesDoNotMix(t *testing.T) {
+	prod, dev, s := kubetest.New(), kubetest.New(), newFakeSink()
+	prod.Kustomization("flux-system", "apps").Ready(revA)
+	prod.Kustomization("staging", "apps").Failing("BuildFailed", "x")
+	dev.Kustomization("flux-system", "apps").Ready(revB)
+	synctest.Test(t, func(t *testing.T) {
+		_, stopProd := start(t, "prod", prod, s)
+		_, stopDev := start(t, "dev", dev, s)
+		settle()
+		for key, want := range map[fact.Key]string{
+			fact.Kube("prod", "Kustomization", "flux-system", "apps"): "True " + revA,
+			fact.Kube("prod", "Kustomization", "staging", "apps"):     "False ",
+			fact.Kube("dev", "Kustomization", "flux-system", "apps"):  "True " + revB,
+		} {
+			f, ok := s.Lookup(key)
+			if got := f.Flux.Ready.Status + " " + f.Flux.Applied; !ok || got != want {
+				t.Errorf("%s = %q, want %q", key, got, want)
+			}
+		}
+		dev.Remove("Kustomization")
+		settle()
+		wantState(t, s, "kustomization", fact.WatchSynced, "")
+		stopDev()
+		stopProd()
+	})
+}
+
+func TestRestartWritesNoObjects(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	c.Kustomization("flux-system", "apps").Ready(revA)
+	c.Kustomization("flux-system", "infra").Failing("BuildFailed", "x")
+	synctest.Test(t, func(t *testing.T) {
+		for i := range 3 {
+			before := s.writes()
+			w, stop := start(t, "prod", c, s)
+			<-w.Settled()
+			for _, f := range s.log[before:] {
+				if i > 0 && f.Cluster == nil {
+					t.Errorf("start %d wrote %+v", i+1, f)
+				}
+			}
+			pass(time.Hour)
+			stop()
+		}
+	})
+}
+
+func TestHeldStateSurvivesARestart(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	synctest.Test(t, func(t *testing.T) {
+		_, stop := start(t, "prod", c, s)
+		c.Kustomization("flux-system", "apps").Ready(revA)
+		pass(time.Hour)
+		since := s.object("kustomization", "flux-system", "apps").Since
+		stop()
+		c.Kustomization("flux-system", "apps").Progressing()
+		_, stop = start(t, "prod", c, s)
+		settle()
+		wantReady(t, s, "apps", fact.True, revA)
+		if got := s.object("kustomization", "flux-system", "apps").Since; !got.Equal(since) {
+			t.Errorf("since %v, want %v as before the restart", got, since)
+		}
+		pass(12 * time.Minute)
+		wantReady(t, s, "apps", fact.Unknown, revA)
+		stop()
+	})
+}
+
+// laggingSink shows a write only after some time, as a view that follows a
+// server does.
+type laggingSink struct {
+	*fakeSink
+	lag time.Duration
+}
+
+func (s laggingSink) Lookup(k fact.Key) (fact.Fact, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := len(s.log) - 1; i >= 0; i-- {
+		if f := s.log[i]; f.Key == k && time.Since(f.SeenAt) >= s.lag {
+			return f, true
+		}
+	}
+	return fact.Fact{}, false
+}
+
+func TestSinkThatLags(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	synctest.Test(t, func(t *testing.T) {
+		_, stop := start(t, "prod", c, laggingSink{s, time.Second})
+		defer stop()
+		o := c.Kustomization("flux-system", "apps").Ready(revA)
+		pass(time.Hour)
+		o.Failing("BuildFailed", "x")
+		settle()
+		o.Progressing()
+		settle()
+		wantReady(t, s, "apps", fact.False, revA)
+		o.Ready(revA)
+		settle()
+		o.Progressing()
+		settle()
+		wantReady(t, s, "apps", fact.True, revA)
 	})
 }

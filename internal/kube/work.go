@@ -89,32 +89,36 @@ func (w *Watcher) writeObject(ctx context.Context, k *watchedKind, o *objects, k
 	}
 	fk := fact.Kube(w.cluster, k.name(), namespace, name)
 	prev := w.known(fk)
-	first := o.inFirst(key)
+	at := o.progress(key)
 	now := time.Now()
 	var f fact.Fact
-	if u, ok := obj.(*unstructured.Unstructured); ok && exists {
+	switch u, ok := obj.(*unstructured.Unstructured); {
+	case ok && exists:
 		var recheck time.Duration
 		f, recheck = Project(fk, prev, u, now, w.limits.Hold)
 		if recheck > 0 {
 			w.queue.AddAfter(item{k.name(), key}, recheck)
 		}
-	} else {
-		f = absent(fk, prev, o, key, now)
+	case at.listed || at.deleted != nil:
+		f = absent(fk, prev, at.deleted, now)
+	default:
+		return nil // Work of a former informer; the list of this one will tell.
 	}
-	if err := w.put(ctx, prev, f, first); err != nil {
+	if err := w.put(ctx, prev, f, at.first); err != nil {
 		return err
 	}
-	if o.wrote(key) {
+	if o.wrote(key, at) {
 		w.queue.Add(item{kind: k.name()})
 	}
 	return nil
 }
 
-// absent returns the fact of an object that is not there.
-func absent(fk fact.Key, prev *fact.Fact, o *objects, key string, now time.Time) fact.Fact {
+// absent returns the fact of an object that is not there, with what is known
+// of its deletion.
+func absent(fk fact.Key, prev *fact.Fact, deleted *tombstone, now time.Time) fact.Fact {
 	f := fact.Fact{Key: fk, Absent: true, Since: now.UTC(), SeenAt: now.UTC()}
-	if t, ok := o.tombstone(key); ok {
-		f.UID, f.Version = t.uid, t.version
+	if deleted != nil {
+		f.UID, f.Version = deleted.uid, deleted.version
 	} else if prev != nil {
 		f.UID, f.Version = prev.UID, prev.Version
 	}

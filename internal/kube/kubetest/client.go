@@ -128,6 +128,12 @@ func (r resource) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interf
 	if err != nil {
 		return nil, err
 	}
+	from, fromErr := strconv.ParseInt(o.ResourceVersion, 10, 64)
+	if from > r.c.version {
+		err := apierrors.NewTimeoutError("Too large resource version", 1)
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+		return nil, err
+	}
 	s := newStream(r, f, t.kind, r.c.mute)
 	if o.SendInitialEvents != nil && *o.SendInitialEvents {
 		for _, key := range slices.Sorted(maps.Keys(t.objects)) {
@@ -135,8 +141,7 @@ func (r resource) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interf
 		}
 		s.bookmark(r.c.version, true)
 	} else {
-		from, err := strconv.ParseInt(o.ResourceVersion, 10, 64)
-		if err != nil || from < t.oldest || from > r.c.version {
+		if fromErr != nil || from < t.oldest {
 			return nil, apierrors.NewResourceExpired("too old resource version")
 		}
 		for _, e := range t.history {

@@ -148,6 +148,23 @@ func (c *Cluster) InstallVersions(kind string, versions ...string) {
 	}})
 }
 
+// Establish says whether the definition of an installed kind is established.
+func (c *Cluster) Establish(kind string, established bool) {
+	gr := infoOf(kind).resourceGroup()
+	status, message := "True", "the initial names have been accepted"
+	if !established {
+		status, message = "False", "not all names are accepted"
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	crd := c.tables[crds].objects[gr.String()].DeepCopy()
+	crd.Object["status"] = map[string]any{"conditions": []any{
+		map[string]any{"type": "NamesAccepted", "status": status, "reason": "Names", "message": message},
+		map[string]any{"type": "Established", "status": status, "reason": "Names", "message": message},
+	}}
+	c.set(crds, crd)
+}
+
 // Remove removes kinds of Flux with all their objects: all if none is named.
 func (c *Cluster) Remove(kinds ...string) {
 	c.mu.Lock()

@@ -3,6 +3,7 @@ package kubetest
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"os"
 	"syscall"
@@ -62,6 +63,48 @@ func (c *Cluster) Mute(on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mute = on
+}
+
+// Stall keeps the open watches open, but they tell of nothing more, as when
+// whoever is between keeps a connection that is dead behind it.
+func (c *Cluster) Stall() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.watches)
+}
+
+// Backup is the state of a cluster at one moment.
+type Backup struct {
+	version int64
+	tables  map[schema.GroupResource]*table
+}
+
+// Backup returns the present state.
+func (c *Cluster) Backup() Backup {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Backup{c.version, copied(c.tables)}
+}
+
+// Restore makes a backup the present state. The versions count on from there,
+// so that those given since are given again.
+func (c *Cluster) Restore(b Backup) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.version, c.tables = b.version, copied(b.tables)
+	for _, t := range c.tables {
+		t.history, t.oldest = nil, c.version
+	}
+	c.cut(func(*stream) bool { return true })
+}
+
+// copied copies the tables. Objects are never changed once they are stored.
+func copied(tables map[schema.GroupResource]*table) map[schema.GroupResource]*table {
+	c := map[schema.GroupResource]*table{}
+	for gr, t := range tables {
+		c[gr] = &table{kind: t.kind, served: maps.Clone(t.served), objects: maps.Clone(t.objects)}
+	}
+	return c
 }
 
 // check asks the fault, without the lock.
