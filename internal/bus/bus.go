@@ -23,7 +23,7 @@ type Bus struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
 	streams map[string]jetstream.Stream // not changed after Open
-	server  *embeddedServer // nil when external
+	server  *embeddedServer             // nil when external
 	work    *Work
 	facts   *Facts
 	beats   *Beats
@@ -124,6 +124,9 @@ func (b *Bus) checkServer(ctx context.Context) error {
 		return fmt.Errorf("the NATS server %s runs without JetStream; start it with JetStream enabled", b.nc.ConnectedUrlRedacted())
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return fmt.Errorf("JetStream is not enabled for this account on the NATS server %s; enable it for the account", b.nc.ConnectedUrlRedacted())
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+		return fmt.Errorf("the NATS server %s does not answer about JetStream (%w); may its user publish to $JS.API.> and subscribe to _INBOX.>?",
+			b.nc.ConnectedUrlRedacted(), err)
 	case err != nil:
 		return fmt.Errorf("ask the NATS server about JetStream: %w", err)
 	case info.API.Level < apiLevel:
@@ -251,9 +254,10 @@ func (b *Bus) enter(group *sync.WaitGroup) (leave func(), err error) {
 	return group.Done, nil
 }
 
-// until returns a context that also ends when a channel is closed.
+// until returns a context that ends with ctx, or when a channel is closed. It
+// shows no deadline: the library would shorten its requests to it.
 func until(ctx context.Context, ch <-chan struct{}) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
+	joined, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -261,9 +265,11 @@ func until(ctx context.Context, ch <-chan struct{}) (context.Context, context.Ca
 		case <-ch:
 			cancel(errClosed)
 		case <-ctx.Done():
+			cancel(context.Cause(ctx))
+		case <-joined.Done():
 		}
 	}()
-	return ctx, func() {
+	return joined, func() {
 		cancel(context.Canceled)
 		<-done
 	}

@@ -47,9 +47,6 @@ type Config struct {
 	// 4 by default, so that one slow call does not hold up every pull request.
 	Workers int
 
-	// Clock tells the time; time.Now by default.
-	Clock func() time.Time
-
 	timing timing
 }
 
@@ -110,9 +107,6 @@ func (c Config) withDefaults() Config {
 	c.DuplicateWindow = cmp.Or(c.DuplicateWindow, time.Hour)
 	c.MaxDeliveries = cmp.Or(c.MaxDeliveries, 20)
 	c.Workers = cmp.Or(c.Workers, 4)
-	if c.Clock == nil {
-		c.Clock = time.Now
-	}
 	// In one process a message without a sign of life is one that was in hand
 	// when the process was killed: there is no network to be patient with.
 	ackWait := 15 * time.Second

@@ -5,9 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
@@ -23,6 +27,12 @@ import (
 // comment for what the error of h does. ConsumeEvents returns an error only
 // when the consumer cannot be set up.
 func (b *Bus) ConsumeEvents(ctx context.Context, name string, subjects []string, h func(context.Context, events.Event) error) error {
+	for _, s := range subjects {
+		// The server would take it, and never deliver anything.
+		if !strings.HasPrefix(s, events.SubjectRoot+".") {
+			return fmt.Errorf("consumer %s: %q is not a subject of events", name, s)
+		}
+	}
 	return b.consume(ctx, consumer{
 		stream:  streamEvents,
 		label:   name,
@@ -37,7 +47,7 @@ func (b *Bus) ConsumeEvents(ctx context.Context, name string, subjects []string,
 		handle: func(ctx context.Context, d delivery) error {
 			var e events.Event
 			if err := json.Unmarshal(d.msg.Data(), &e); err != nil {
-				return events.Permanent(err)
+				return events.Permanent(fmt.Errorf("decode event: %w", err))
 			}
 			return h(ctx, e)
 		},
@@ -70,6 +80,9 @@ type delivery struct {
 
 // consume runs a consumer until ctx ends or the bus closes.
 func (b *Bus) consume(ctx context.Context, c consumer) error {
+	if !validName.MatchString(c.config.Durable) {
+		return fmt.Errorf("%q cannot be the name of a consumer: letters, digits, - and _ only", c.config.Durable)
+	}
 	leave, err := b.enter(&b.consumers)
 	if err != nil {
 		return err
@@ -102,7 +115,7 @@ func (b *Bus) consume(ctx context.Context, c consumer) error {
 		}
 		b.metrics.recreated.WithLabelValues(c.label).Inc()
 		delay := wait.NextBackOff()
-		b.log.Warn("consumer interrupted; setting it up again", "consumer", c.label, "stream", c.stream, "error", err, "in", delay)
+		b.interrupted("consumer interrupted; it is set up again", "consumer", c.label, "stream", c.stream, "error", err, "in", delay)
 		select {
 		case <-taking.Done():
 			return nil
@@ -110,6 +123,20 @@ func (b *Bus) consume(ctx context.Context, c consumer) error {
 		}
 	}
 }
+
+// interrupted logs what had to be set up again. While there is no connection,
+// which is logged already, it is not worth a warning.
+func (b *Bus) interrupted(message string, args ...any) {
+	level := slog.LevelWarn
+	if !b.nc.IsConnected() {
+		level = slog.LevelDebug
+	}
+	b.log.Log(context.Background(), level, message, args...)
+}
+
+// validName is what NATS takes as the name of a consumer, narrowed to what is
+// safe as a file name too.
+var validName = regexp.MustCompile(`^[-_a-zA-Z0-9]{1,64}$`)
 
 // refused reports whether the server understood a request and said no, so that
 // a repeat cannot help.
@@ -124,24 +151,20 @@ func (b *Bus) takeAll(taking, handling context.Context, c consumer, cons jetstre
 	group, taking := errgroup.WithContext(taking)
 	for range max(c.workers, 1) {
 		group.Go(func() error {
-			// One message at a time: a message that waits in a buffer here could
-			// be handled by another worker or replica.
-			it, err := cons.Messages(jetstream.PullMaxMessages(1),
-				jetstream.PullExpiry(max(30*time.Second, 2*b.cfg.timing.heartbeat)),
-				jetstream.PullHeartbeat(b.cfg.timing.heartbeat),
-				jetstream.WithMessagesErrOnMissingHeartbeat(true))
-			if err != nil {
-				return err
-			}
-			defer it.Stop()
-			for taking.Err() == nil {
-				msg, err := it.Next(jetstream.NextContext(taking))
+			for {
+				// One message at a time: one that waits in a buffer here could be
+				// handled by another worker or replica. The iterator of the library
+				// is not used because with a buffer of one it may forget to ask for
+				// the next message.
+				msg, err := cons.Next(jetstream.FetchContext(taking), jetstream.FetchHeartbeat(b.cfg.timing.heartbeat))
+				if errors.Is(err, nats.ErrTimeout) {
+					continue // there was none for a while
+				}
 				if err != nil {
 					return err
 				}
 				b.deliver(handling, c, msg)
 			}
-			return nil
 		})
 	}
 	return group.Wait()

@@ -101,7 +101,7 @@ func (q *Dead) List(ctx context.Context, limit int) ([]DeadLetter, error) {
 			continue
 		}
 		l, err := q.get(ctx, seq)
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
+		if errors.Is(err, ErrNoDeadLetter) {
 			continue // dropped meanwhile
 		}
 		if err != nil {
@@ -114,6 +114,9 @@ func (q *Dead) List(ctx context.Context, limit int) ([]DeadLetter, error) {
 
 func (q *Dead) get(ctx context.Context, id uint64) (DeadLetter, error) {
 	msg, err := q.stream().GetMsg(ctx, id)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return DeadLetter{}, ErrNoDeadLetter
+	}
 	if err != nil {
 		return DeadLetter{}, err
 	}
@@ -140,7 +143,7 @@ func (q *Dead) get(ctx context.Context, id uint64) (DeadLetter, error) {
 func (q *Dead) Retry(ctx context.Context, id uint64) error {
 	l, err := q.get(ctx, id)
 	if err != nil {
-		return fmt.Errorf("retry dead letter %d: %w", id, deadHint(err))
+		return fmt.Errorf("retry dead letter %d: %w", id, err)
 	}
 	if bucket, ok := strings.CutPrefix(l.Stream, "KV_"); ok {
 		err = q.touch(ctx, bucket, strings.TrimPrefix(l.Subject, bucketPrefix(bucket)))
@@ -185,19 +188,15 @@ func (q *Dead) touch(ctx context.Context, bucket, key string) error {
 
 // Drop deletes a dead letter.
 func (q *Dead) Drop(ctx context.Context, id uint64) error {
-	if err := q.stream().DeleteMsg(ctx, id); err != nil {
-		return fmt.Errorf("drop dead letter %d: %w", id, deadHint(err))
+	err := q.stream().DeleteMsg(ctx, id)
+	if err == nil {
+		return nil
 	}
-	return nil
-}
-
-// deadHint says in plain words that there is no such dead letter.
-func deadHint(err error) error {
-	var api *jetstream.APIError
-	if errors.Is(err, jetstream.ErrMsgNotFound) || errors.As(err, &api) && api.Code == 404 {
-		return ErrNoDeadLetter
+	// The server does not say by a code of its own that there is none.
+	if _, missing := q.get(ctx, id); errors.Is(missing, ErrNoDeadLetter) {
+		err = missing
 	}
-	return err
+	return fmt.Errorf("drop dead letter %d: %w", id, err)
 }
 
 // ErrNoDeadLetter is returned for a dead letter that is not there, or not any

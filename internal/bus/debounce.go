@@ -52,7 +52,7 @@ func newDebouncer(w *Work) *debouncer {
 func (w *Work) Soon(ctx context.Context, item Item) error {
 	d, cfg := w.debounce, w.b.cfg
 	subject := workSoon + item.suffix()
-	now := cfg.Clock()
+	now := time.Now()
 	if cfg.embedded() && d.extend(subject, item, now) {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (d *debouncer) gather(n *gathering) {
 		return
 	}
 	d.pending[n.subject] = n
-	n.timer = time.AfterFunc(n.due.Sub(d.w.b.cfg.Clock()), func() { d.fire(n) })
+	n.timer = time.AfterFunc(time.Until(n.due), func() { d.fire(n) })
 }
 
 // fire starts the work if it is due.
@@ -114,7 +114,7 @@ func (d *debouncer) fire(g *gathering) {
 		d.mu.Unlock()
 		return
 	}
-	if left := g.due.Sub(d.w.b.cfg.Clock()); left > 0 {
+	if left := time.Until(g.due); left > 0 {
 		g.timer.Reset(left)
 		d.mu.Unlock()
 		return
@@ -124,25 +124,45 @@ func (d *debouncer) fire(g *gathering) {
 	d.mu.Unlock()
 	defer d.firing.Done()
 
-	w := d.w
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	err := d.w.begin(ctx, g)
+	if err != nil {
+		d.w.b.log.Warn("work not started in time; its schedule starts it later", "repo", g.item.Ref.RepoID, "pull", g.item.Ref.Number, "error", err)
+	}
+}
+
+// begin makes gathered work due, in place of the schedule that stands by.
+func (w *Work) begin(ctx context.Context, g *gathering) error {
 	msg, err := w.message(w.runSubject(g.item), g.item)
 	if err != nil {
-		return // refused before it was gathered
+		return err
 	}
 	msg.Header.Set(headerScheduler, g.subject)
 	msg.Header.Set(headerScheduleNext, schedulePurge)
-	var opts []jetstream.PublishOpt
-	if capped := !g.due.Before(g.limit); !capped || w.b.cfg.embedded() {
-		// If another replica was asked meanwhile, it will start the work. Under
-		// a steady stream to several replicas each would leave it to another,
-		// so at the limit it is started whatever the others do.
-		opts = append(opts, jetstream.WithExpectLastSequenceForSubject(g.seq, g.subject))
+	mine := jetstream.WithExpectLastSequenceForSubject(g.seq, g.subject)
+	if w.b.cfg.embedded() {
+		_, err = w.b.publish(ctx, streamWork, msg, mine)
+		if isConflict(err) {
+			// A new schedule was stored at this moment, or this process stood
+			// still for so long that the server was first. What was put off since
+			// rests on this call alone.
+			msg.Header = nil
+			_, err = w.b.publish(ctx, streamWork, msg)
+		}
+		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	if _, err := w.b.publish(ctx, streamWork, msg, opts...); err != nil && !isConflict(err) {
-		w.b.log.Warn("work not started in time; its schedule starts it later", "work", g.item.Ref, "kind", g.item.Kind, "error", err)
+	if g.due.Before(g.limit) {
+		// If another replica was asked meanwhile, it will start the work.
+		if _, err = w.b.publish(ctx, streamWork, msg, mine); isConflict(err) {
+			return nil
+		}
+		return err
 	}
+	// Under a steady stream to several replicas each would leave it to another,
+	// so at the limit it is started whatever the others do.
+	_, err = w.b.publish(ctx, streamWork, msg)
+	return err
 }
 
 // stop ends the timers and waits for those that fire. The schedules that stand

@@ -66,20 +66,21 @@ func (f *Facts) index(key string, _, now *fact.Fact) {
 // ([fact.Fact.Newer]), and reports whether it did. Replicas may put the same
 // fact at the same time.
 func (f *Facts) Put(ctx context.Context, v fact.Fact) (changed bool, err error) {
-	return f.put(ctx, v, fact.Fact.Newer)
+	return f.put(ctx, v, func(old fact.Fact) bool { return !v.Same(old) && v.Newer(old) })
 }
 
 // PutAfterList is Put for the first complete list that a source gives: it wins
 // over what is stored, whatever the versions. An API server that was restored
-// from a backup counts its versions from lower again.
+// from a backup counts its versions from lower again; then the stored version
+// is lowered too, or what comes next would look old.
 func (f *Facts) PutAfterList(ctx context.Context, v fact.Fact) (changed bool, err error) {
-	return f.put(ctx, v, func(_, _ fact.Fact) bool { return true })
+	return f.put(ctx, v, func(old fact.Fact) bool { return !v.Same(old) || !v.Newer(old) })
 }
 
 // maxConflicts is how often a write is tried while others write the same key.
 const maxConflicts = 10
 
-func (f *Facts) put(ctx context.Context, v fact.Fact, newer func(v, old fact.Fact) bool) (bool, error) {
+func (f *Facts) put(ctx context.Context, v fact.Fact, replaces func(old fact.Fact) bool) (bool, error) {
 	key := v.Key.String()
 	for range maxConflicts {
 		// Against a view that lags, a change could look like none.
@@ -87,7 +88,7 @@ func (f *Facts) put(ctx context.Context, v fact.Fact, newer func(v, old fact.Fac
 			return false, fmt.Errorf("put fact %s: %w", key, err)
 		}
 		old, revision, ok := f.bucket.Get(key)
-		if ok && (old.Same(v) || !newer(v, old)) {
+		if ok && !replaces(old) {
 			return false, nil
 		}
 		_, err := f.bucket.Put(ctx, key, v, revision)

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,20 +102,7 @@ func bucketPrefix(name string) string { return "$KV." + name + "." }
 // One that conflicts is refused and left as it is. Replicas may do this at the
 // same time.
 func ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, replicas int) (jetstream.Stream, error) {
-	want.MaxMsgs, want.MaxConsumers, want.MaxMsgSize = -1, -1, -1
-	if want.MaxBytes == 0 {
-		want.MaxBytes = -1
-	}
-	if want.MaxMsgsPerSubject == 0 {
-		want.MaxMsgsPerSubject = -1
-	}
-	want.Storage = jetstream.FileStorage
-	want.Metadata = maps.Clone(want.Metadata)
-	if want.Metadata == nil {
-		want.Metadata = map[string]string{}
-	}
-	want.Metadata[metaLayout] = strconv.Itoa(layoutVersion)
-
+	want = completed(want)
 	s, err := js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		want.Replicas = max(replicas, 1)
@@ -138,6 +126,22 @@ func ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.St
 	}
 	s, err = js.UpdateStream(ctx, next)
 	return s, streamError("update", want.Name, err)
+}
+
+// completed spells out what the server would fill in, so that it can be
+// compared, and marks the stream as made by signalbox.
+func completed(s jetstream.StreamConfig) jetstream.StreamConfig {
+	s.MaxMsgs, s.MaxConsumers, s.MaxMsgSize = -1, -1, -1
+	s.MaxBytes = cmp.Or(s.MaxBytes, -1)
+	s.MaxMsgsPerSubject = cmp.Or(s.MaxMsgsPerSubject, -1)
+	s.Storage = jetstream.FileStorage
+	marks := maps.Clone(s.Metadata)
+	if marks == nil {
+		marks = map[string]string{}
+	}
+	marks[metaLayout] = strconv.Itoa(layoutVersion)
+	s.Metadata = marks
+	return s
 }
 
 func streamError(what, name string, err error) error {

@@ -102,7 +102,7 @@ func (v *view[T]) run(ctx context.Context, loaded func()) {
 		}
 		v.setFailing(err)
 		delay := wait.NextBackOff()
-		v.b.log.Warn("view of a bucket interrupted; following it again", "bucket", v.name, "error", err, "in", delay)
+		v.b.interrupted("view of a bucket interrupted; it is followed again", "bucket", v.name, "error", err, "in", delay)
 		select {
 		case <-ctx.Done():
 			return
@@ -331,7 +331,7 @@ func (v *view[T]) all() iter.Seq2[string, entry[T]] {
 // expired reports whether the server has dropped an entry by its age, which it
 // does without a message.
 func (v *view[T]) expired(e entry[T]) bool {
-	return v.maxAge > 0 && v.b.cfg.Clock().Sub(e.at) > v.maxAge
+	return v.maxAge > 0 && time.Since(e.at) > v.maxAge
 }
 
 func (v *view[T]) onChange(f func(key string, old, new *T)) {
