@@ -162,7 +162,7 @@ func (a *app) run(ctx context.Context) error {
 	clock := schedule.Interval{Name: handlers.ReconcileTick, Every: a.config.Timing.Reconcile, Publish: a.bus.Publish, Log: a.log}
 	group.Go(func() error { return clock.Run(ctx) })
 	err := group.Wait()
-	a.log.Info("signalbox stops")
+	a.log.InfoContext(ctx, "signalbox stops")
 	return errors.Join(err, a.close())
 }
 
@@ -191,7 +191,7 @@ func (a *app) ensureHook(ctx context.Context, repo pull.Repo) error {
 	case err != nil:
 		return err
 	case result.Change != gitea.HookUnchanged:
-		a.log.InfoContext(ctx, "webhook "+string(result.Change), "repo", repo.String(), "why", result.Why)
+		a.log.InfoContext(ctx, "webhook put right", "repo", repo.String(), "change", string(result.Change), "why", result.Why)
 	}
 	return nil
 }

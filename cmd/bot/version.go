@@ -32,11 +32,5 @@ func versionText() string {
 	if !ok {
 		return "unknown"
 	}
-	text := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			text += " " + s.Value
-		}
-	}
-	return text
+	return info.Main.Version
 }

@@ -164,9 +164,9 @@ func decode[P Payload](e Event) (Payload, error) {
 }
 
 func subject(kind string, ids ...int64) string {
-	s := SubjectRoot + "." + kind
+	s := []byte(SubjectRoot + "." + kind)
 	for _, id := range ids {
-		s += "." + strconv.FormatInt(id, 10)
+		s = strconv.AppendInt(append(s, '.'), id, 10)
 	}
-	return s
+	return string(s)
 }

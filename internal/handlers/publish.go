@@ -22,11 +22,7 @@ func (r *run) publish(ctx context.Context, v *policy.Verdict) error {
 		r.record.Posted.Head = v.Head
 		return nil
 	}
-	shared, err := r.sharedGates(*v)
-	if err != nil {
-		return err
-	}
-	if err := r.postStatuses(ctx, v, shared); err != nil {
+	if err := r.postStatuses(ctx, v, r.sharedGates(*v)); err != nil {
 		return err
 	}
 	return r.writeComment(ctx, v)
@@ -38,7 +34,7 @@ type gates struct{ preconditions, approval policy.Gate }
 // sharedGates returns the gates to post. Statuses belong to a commit: where two
 // pull requests have the same head and base, the worse of the two verdicts is
 // posted for both.
-func (r *run) sharedGates(v policy.Verdict) (gates, error) {
+func (r *run) sharedGates(v policy.Verdict) gates {
 	g := gates{v.Preconditions, v.Approval}
 	for _, ref := range r.Index.AtHead(v.Ref.RepoID, v.Head) {
 		if ref == v.Ref {
@@ -51,7 +47,7 @@ func (r *run) sharedGates(v policy.Verdict) (gates, error) {
 		g.preconditions = worseGate(g.preconditions, other.Verdict.Preconditions, ref)
 		g.approval = worseGate(g.approval, other.Verdict.Approval, ref)
 	}
-	return g, nil
+	return g
 }
 
 func worseGate(own, other policy.Gate, ref pull.Ref) policy.Gate {

@@ -81,9 +81,9 @@ func (e *evaluation) approval(policyName string, rule *ApprovalRule) ApprovalRes
 		r.State, r.Reason = Unmet, unsatisfiableReason(&r, missing, e.in.Snapshot.Pull.Author)
 	default:
 		r.State = Unmet
-		r.Reason = fmt.Sprintf("needs %s by %s", plural(missing, "approval"), list(r.CanApprove, "or"))
+		r.Reason = fmt.Sprintf("needs %s by %s", approvals(missing), list(r.CanApprove, "or"))
 		if len(r.By) > 0 {
-			r.Reason = fmt.Sprintf("needs %s more by %s", plural(missing, "approval"), list(r.CanApprove, "or"))
+			r.Reason = fmt.Sprintf("needs %s more by %s", approvals(missing), list(r.CanApprove, "or"))
 		}
 	}
 	return r
@@ -91,9 +91,9 @@ func (e *evaluation) approval(policyName string, rule *ApprovalRule) ApprovalRes
 
 func unsatisfiableReason(r *ApprovalResult, missing int, author pull.Person) string {
 	if len(r.CanApprove) == 0 {
-		return fmt.Sprintf("needs %s, but nobody is left who could give it: only %s and bots are entitled", plural(missing, "approval"), author.Login)
+		return fmt.Sprintf("needs %s, but nobody is left who could give it: only %s and bots are entitled", approvals(missing), author.Login)
 	}
-	return fmt.Sprintf("needs %s, but only %s could still give one", plural(missing, "approval"), list(r.CanApprove, "and"))
+	return fmt.Sprintf("needs %s, but only %s could still give one", approvals(missing), list(r.CanApprove, "and"))
 }
 
 // entitled returns the people of a rule, as they are now, without repetition,
@@ -236,11 +236,11 @@ func (e *evaluation) rejections() []Rejection {
 	return rejections
 }
 
-func plural(n int, noun string) string {
+func approvals(n int) string {
 	if n == 1 {
-		return "1 " + noun
+		return "1 approval"
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("%d approvals", n)
 }
 
 // maxNames bounds the names in a reason.

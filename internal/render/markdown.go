@@ -172,11 +172,12 @@ func approvals(b *strings.Builder, v *policy.Verdict, limit limits) {
 			aside++
 			continue
 		}
-		text := capital(inline(r.Reason))
+		var text strings.Builder
+		text.WriteString(capital(inline(r.Reason)))
 		for _, w := range r.Voided {
-			text += "<br>🚫 " + inline(w.Person.Login+": "+w.Why)
+			text.WriteString("<br>🚫 " + inline(w.Person.Login+": "+w.Why))
 		}
-		rows = append(rows, [3]string{resultSign[r.State], inline(r.Name), text})
+		rows = append(rows, [3]string{resultSign[r.State], inline(r.Name), text.String()})
 	}
 	table(b, [2]string{"Approval", "Who"}, rows, limit)
 	if aside > 0 {

@@ -57,7 +57,7 @@ func waiting() *policy.Verdict {
 	}
 }
 
-func clear() *policy.Verdict {
+func cleared() *policy.Verdict {
 	v := waiting()
 	v.Preconditions = policy.Gate{State: policy.Clear, Reason: "the one precondition is met"}
 	v.Approval = policy.Gate{State: policy.Clear, Reason: "approved by alice"}
@@ -67,7 +67,7 @@ func clear() *policy.Verdict {
 }
 
 func blocked() *policy.Verdict {
-	v := clear()
+	v := cleared()
 	v.Preconditions = policy.Gate{State: policy.Blocked, Reason: "the policy on main is not valid"}
 	v.Approval = policy.Gate{State: policy.Blocked, Reason: "carol asks for changes"}
 	v.Problems = []policy.Problem{{State: policy.Blocked, Text: "the policy on main is not valid\np.yaml:3: bad glob"}}
@@ -78,7 +78,7 @@ func blocked() *policy.Verdict {
 }
 
 func TestGolden(t *testing.T) {
-	for name, v := range map[string]*policy.Verdict{"waiting": waiting(), "clear": clear(), "blocked": blocked()} {
+	for name, v := range map[string]*policy.Verdict{"waiting": waiting(), "clear": cleared(), "blocked": blocked()} {
 		for ext, got := range map[string]string{".md": render.Comment(v), ".txt": render.Terminal(v, false)} {
 			t.Run(name+ext, func(t *testing.T) {
 				path := filepath.Join("testdata", name+ext)

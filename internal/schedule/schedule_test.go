@@ -18,7 +18,7 @@ func TestIntervalTicksOnMultiples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		// The bubble's clock starts at 2000-01-01 00:00 UTC.
-		time.Sleep(90 * time.Second)
+		time.Sleep(90 * time.Second) //nolint:forbidigo // The clock of a bubble jumps.
 		var ids []string
 		i := &schedule.Interval{
 			Name: "reconcile", Every: 5 * time.Minute, Log: slog.New(slog.DiscardHandler),
@@ -32,7 +32,7 @@ func TestIntervalTicksOnMultiples(t *testing.T) {
 		}
 		done := make(chan error)
 		go func() { done <- i.Run(ctx) }()
-		time.Sleep(12 * time.Minute)
+		time.Sleep(12 * time.Minute) //nolint:forbidigo // The clock of a bubble jumps.
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)

@@ -26,7 +26,7 @@ func TestNeverShown(t *testing.T) {
 	}
 	for name, shown := range map[string]string{
 		"%v": fmt.Sprintf("%v", holder), "%+v": fmt.Sprintf("%+v", holder), "%#v": fmt.Sprintf("%#v", v),
-		"%s": fmt.Sprintf("%s", v), "%q": fmt.Sprintf("%q", v), "%x": fmt.Sprintf("%x", v),
+		"%s": fmt.Sprintf("%s %s", v, holder), "%q": fmt.Sprintf("%q", v), "%x": fmt.Sprintf("%x", v),
 		"JSON": string(encoded), "log": log.String(),
 	} {
 		if strings.Contains(shown, text) || strings.Contains(shown, fmt.Sprintf("%x", text)) {

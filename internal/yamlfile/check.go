@@ -2,6 +2,7 @@ package yamlfile
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -107,13 +108,14 @@ func (c *checker) decode(node *yaml.Node, t reflect.Type, path Path) {
 func fieldsOf(t reflect.Type) (map[string]reflect.Type, []string) {
 	fields := map[string]reflect.Type{}
 	var names []string
-	for f := range fieldSeq(t) {
+	for f := range t.Fields() {
+		if !f.IsExported() {
+			continue
+		}
 		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if options == "inline" {
 			inner, innerNames := fieldsOf(f.Type)
-			for n, ft := range inner {
-				fields[n] = ft
-			}
+			maps.Copy(fields, inner)
 			names = append(names, innerNames...)
 			continue
 		}
@@ -124,16 +126,6 @@ func fieldsOf(t reflect.Type) (map[string]reflect.Type, []string) {
 		names = append(names, name)
 	}
 	return fields, names
-}
-
-func fieldSeq(t reflect.Type) func(func(reflect.StructField) bool) {
-	return func(yield func(reflect.StructField) bool) {
-		for i := range t.NumField() {
-			if f := t.Field(i); f.IsExported() && !yield(f) {
-				return
-			}
-		}
-	}
 }
 
 func describe(node *yaml.Node) string {
