@@ -104,26 +104,23 @@ func exactOnce[T any, K comparable](ctx context.Context, p pages[T], key func(T)
 }
 
 // untilEmpty reads a list whose total says too little, because the server
-// leaves entries out of a page after it has counted it: it ends with the given
-// number of empty pages in a row. Where trusted is set, a total that was
-// reached ends it too.
-func untilEmpty[T any](ctx context.Context, p pages[T], empty int, trusted bool) ([]T, error) {
+// leaves entries out of a page after it has counted it. It ends where enough
+// says so, which is asked after each page with all entries, the number of
+// empty pages since the last entry, and the total of the page.
+func untilEmpty[T any](ctx context.Context, p pages[T], enough func(all []T, empty, total int) bool) ([]T, error) {
 	var all []T
-	inRow := 0
+	empty := 0
 	for n := 1; n <= maxPages; n++ {
 		items, total, err := p.read(ctx, n)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, items...)
-		if trusted && total >= 0 && len(all) >= total {
-			return all, nil
-		}
+		empty++
 		if len(items) > 0 {
-			inRow = 0
-			continue
+			empty = 0
 		}
-		if inRow++; inRow == empty {
+		if enough(all, empty, total) {
 			return all, nil
 		}
 	}

@@ -3,6 +3,7 @@ package gitea
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	sdk "code.gitea.io/sdk/gitea"
 
@@ -19,7 +20,9 @@ func (c *Client) Reviews(ctx context.Context, repo pull.Repo, number int64) ([]p
 		client: c,
 		route:  "/repos/:owner/:repo/pulls/:n/reviews",
 		path:   fmt.Sprintf("%s/pulls/%d/reviews", repoPath(repo), number),
-	}, 1, true)
+	}, func(all []sdk.PullReview, empty, total int) bool {
+		return empty > 0 || total >= 0 && len(all) >= total
+	})
 	if err != nil {
 		return nil, c.fail(err, nil, operation, repo, number)
 	}
@@ -51,11 +54,20 @@ var reviewStates = map[sdk.ReviewStateType]pull.ReviewState{
 	sdk.ReviewStateRequestReview:  pull.Requested,
 }
 
-// timelineGap is how many empty pages in a row end a timeline. Gitea cuts the
-// timeline into pages first and leaves out what it does not show afterwards
-// (comments on code, references from repositories that we may not see), and
-// tells no total: an empty page can have full ones after it.
-const timelineGap = 3
+// A timeline ends with this many empty pages in a row. Gitea cuts the timeline
+// into pages first and leaves out what it does not show afterwards (comments on
+// code, also of reviews that others have only begun; references from
+// repositories that we may not see), and tells no total: an empty page can have
+// full ones after it.
+//
+// Whoever wants to hide a change of the base has to put that many invisible
+// entries in front of it. But a change of the base also removes every push from
+// the timeline and puts one after itself, so that a timeline without a push is
+// either an imported one, or not at its end.
+const (
+	timelineGap     = 3
+	timelineGapBare = 40
+)
 
 // timelineEntry is the part of an entry that is read; the SDK lacks most of it.
 type timelineEntry struct {
@@ -65,14 +77,26 @@ type timelineEntry struct {
 	NewRef   string `json:"new_ref"`
 }
 
-// Timeline returns what can void a review, in the order of the server. Hiding
-// an entry from it takes some 150 invisible entries in a row; see timelineGap.
+// Timeline returns what can void a review, in the order of the server.
+//
+// Two things about it are easily mistaken. A push is no proof that the head
+// changed since the entries before it: a change of the base notes one too, and
+// forgets those before. And a review can be begun early and submitted late:
+// its place here is when it was submitted, its id and time are when it was
+// begun.
 func (c *Client) Timeline(ctx context.Context, repo pull.Repo, number int64) ([]pull.Moment, error) {
+	pushed := false
 	list, err := untilEmpty(ctx, pages[timelineEntry]{
 		client: c,
 		route:  "/repos/:owner/:repo/issues/:n/timeline",
 		path:   fmt.Sprintf("%s/issues/%d/timeline", repoPath(repo), number),
-	}, timelineGap, false)
+	}, func(all []timelineEntry, empty, _ int) bool {
+		if empty == 0 {
+			pushed = pushed || slices.ContainsFunc(all, func(e timelineEntry) bool { return e.Type == "pull_push" })
+			return false
+		}
+		return empty >= timelineGapBare || pushed && empty >= timelineGap
+	})
 	if err != nil {
 		return nil, c.fail(err, nil, "read the timeline of %s#%d", repo, number)
 	}

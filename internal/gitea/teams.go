@@ -36,7 +36,7 @@ func (c *Client) TeamMembers(ctx context.Context, org, team string) ([]pull.Pers
 			client: c,
 			route:  "/teams/:id/members",
 			path:   fmt.Sprintf("/teams/%d/members", t.ID),
-		}, 1, false)
+		}, func(_ []sdk.User, empty, _ int) bool { return empty > 0 })
 		if err != nil {
 			return nil, c.fail(err, nil, operation, org, team)
 		}

@@ -135,7 +135,9 @@ func (s *Server) review(p *pullRequest, by *account, state, body string) *review
 	r := &review{id: s.model.last.review, author: by, state: state, body: body, commit: p.headSHA, created: s.now()}
 	if state == Approve || state == RequestChanges {
 		for _, old := range p.reviews {
-			old.official = old.official && old.author != by
+			if old.author == by && (old.state == Approve || old.state == RequestChanges) {
+				old.official, old.dismissed = false, true
+			}
 		}
 		// So it is where no branch protection says otherwise.
 		r.official = s.model.permission(p.repo, by) >= Write
@@ -146,7 +148,7 @@ func (s *Server) review(p *pullRequest, by *account, state, body string) *review
 
 // BeginReview begins a review with remarks on lines of code and leaves it
 // unsubmitted: others do not see it, but its remarks take up room in the
-// timeline.
+// timeline, and an entry after them names it.
 func (s *Server) BeginReview(_ context.Context, of pull.Repo, number int64, as string, remarks int) error {
 	return s.inPull(of, number, as, func(p *pullRequest, by *account) error {
 		r := s.review(p, by, "PENDING", "")
@@ -154,6 +156,7 @@ func (s *Server) BeginReview(_ context.Context, of pull.Repo, number int64, as s
 		for range remarks {
 			s.model.add(p, s.now(), entry{kind: "code", author: by, review: r})
 		}
+		s.model.add(p, s.now(), entry{kind: "review", author: by, review: r})
 		return nil
 	})
 }

@@ -104,7 +104,7 @@ func (g *Gitea) BeginReview(ctx context.Context, repo pull.Repo, number int64, a
 	for range remarks {
 		list = append(list, map[string]any{"path": files[0].Filename, "body": "remark", "new_position": 1})
 	}
-	return g.call(ctx, as, "POST", pullPath(repo, number)+"/reviews", map[string]any{"event": "PENDING", "comments": list}, nil)
+	return g.call(ctx, as, "POST", pullPath(repo, number)+"/reviews", map[string]any{"event": "PENDING", "body": "begun", "comments": list}, nil)
 }
 
 // Dismiss implements [Backend]. Like the button on the page it dismisses the

@@ -1,0 +1,283 @@
+package gitea_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"signalbox/internal/events"
+	"signalbox/internal/gitea"
+	"signalbox/internal/gitea/giteatest"
+	"signalbox/internal/secret"
+)
+
+const hookSecret = "whsecret"
+
+// intake is an endpoint under test and what it published.
+type intake struct {
+	http.Handler
+	published []events.Event
+	fail      error
+	metrics   *prometheus.Registry
+	log       bytes.Buffer
+}
+
+func newIntake(change func(*gitea.IntakeConfig)) *intake {
+	in := &intake{metrics: prometheus.NewRegistry()}
+	config := gitea.IntakeConfig{
+		Secrets: []secret.Value{secret.New(hookSecret)},
+		Publish: func(_ context.Context, e events.Event) error {
+			if in.fail == nil {
+				in.published = append(in.published, e)
+			}
+			return in.fail
+		},
+	}
+	if change != nil {
+		change(&config)
+	}
+	in.Handler = gitea.NewIntake(config, slog.New(slog.NewTextHandler(&in.log, nil)), in.metrics)
+	return in
+}
+
+func (in *intake) post(s sample) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/webhook/gitea?made-with=x", bytes.NewReader(s.body))
+	r.Header = s.header
+	w := httptest.NewRecorder()
+	in.ServeHTTP(w, r)
+	return w
+}
+
+// with returns the delivery with a header replaced; no values delete it.
+func (s sample) with(name string, values ...string) sample {
+	s.header = s.header.Clone()
+	s.header.Del(name)
+	for _, v := range values {
+		s.header.Add(name, v)
+	}
+	return s
+}
+
+// signed returns the delivery with headers that fit its body.
+func (s sample) signed(key string) sample {
+	s.header = giteatest.Headers(s.header.Get("X-Gitea-Event"), s.header.Get("X-Gitea-Event-Type"), key, s.body)
+	return s
+}
+
+func TestIntakeTakesRealDeliveries(t *testing.T) {
+	in := newIntake(nil)
+	want := 0
+	for _, s := range samples(t) {
+		if w := in.post(s); w.Code != http.StatusNoContent {
+			t.Errorf("%s: %d", s.name, w.Code)
+		}
+		list, err := gitea.Decode(s.header, s.body, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want += len(list)
+	}
+	if len(in.published) != want || want < 25 {
+		t.Errorf("published %d events, want %d", len(in.published), want)
+	}
+}
+
+func TestIntakeRefuses(t *testing.T) {
+	s := find(t, "-opened")
+	signature := s.header.Get("X-Gitea-Signature")
+	tests := []struct {
+		name   string
+		sample sample
+		want   int
+	}{
+		{"signature missing", s.with("X-Gitea-Signature").with("X-Gogs-Signature"), http.StatusUnauthorized},
+		{"signature empty", s.with("X-Gitea-Signature", "").with("X-Gogs-Signature", ""), http.StatusUnauthorized},
+		{"signature wrong", s.with("X-Gitea-Signature", strings.Repeat("0", 64)), http.StatusUnauthorized},
+		{"signature cut short", s.with("X-Gitea-Signature", signature[:62]), http.StatusUnauthorized},
+		{"signature with a prefix", s.with("X-Gitea-Signature", "sha256="+signature), http.StatusUnauthorized},
+		{"signature not hexadecimal", s.with("X-Gitea-Signature", "zz"+signature[2:]), http.StatusUnauthorized},
+		{"another secret", s.signed("other"), http.StatusUnauthorized},
+		{"no secret", s.signed(""), http.StatusUnauthorized},
+		{"body changed", sample{header: s.header, body: append([]byte(" "), s.body...)}, http.StatusUnauthorized},
+		{"form", s.with("Content-Type", "application/x-www-form-urlencoded"), http.StatusUnsupportedMediaType},
+		{"no content type", s.with("Content-Type"), http.StatusUnsupportedMediaType},
+		{"not JSON", sample{header: s.header, body: []byte("{")}.signed(hookSecret), http.StatusBadRequest},
+		{"pull_request null", s.set(t, nil, "pull_request").signed(hookSecret), http.StatusBadRequest},
+		{"too large", sample{header: s.header, body: bytes.Repeat([]byte(" "), 1<<17)}.signed(hookSecret), http.StatusRequestEntityTooLarge},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			in := newIntake(func(c *gitea.IntakeConfig) { c.MaxBody = 1 << 16 })
+			if w := in.post(tt.sample); w.Code != tt.want {
+				t.Errorf("answer %d, want %d", w.Code, tt.want)
+			}
+			if len(in.published) != 0 {
+				t.Errorf("published %v", in.published)
+			}
+			if strings.Contains(in.log.String(), hookSecret) {
+				t.Errorf("the log tells the secret: %s", &in.log)
+			}
+		})
+	}
+}
+
+func TestIntakeMethod(t *testing.T) {
+	in := newIntake(nil)
+	w := httptest.NewRecorder()
+	in.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != http.MethodPost {
+		t.Errorf("answer %d, Allow %q", w.Code, w.Header().Get("Allow"))
+	}
+}
+
+func TestIntakeAccepts(t *testing.T) {
+	s := find(t, "-opened")
+	signature := s.header.Get("X-Gitea-Signature")
+	forgejo := sample{body: s.body, header: http.Header{
+		"Content-Type": {"application/json; charset=utf-8"}, "X-Forgejo-Event": {"pull_request"},
+		"X-Forgejo-Event-Type": {"pull_request"}, "X-Forgejo-Delivery": {"4711-4711"}, "X-Forgejo-Signature": {signature},
+	}}
+	old := secret.New("old-secret")
+	tests := []struct {
+		name    string
+		sample  sample
+		secrets []secret.Value
+		want    int
+	}{
+		{"Forgejo", forgejo, []secret.Value{secret.New(hookSecret)}, 1},
+		{"only the headers of Gogs", s.with("X-Gitea-Signature").with("X-Gitea-Event"), []secret.Value{secret.New(hookSecret)}, 1},
+		{"the old secret during a rotation", s.signed("old-secret"), []secret.Value{secret.New(hookSecret), old}, 1},
+		{"the new secret during a rotation", s, []secret.Value{{}, old, secret.New(hookSecret)}, 1},
+		{"an unknown event", s.with("X-Gitea-Event-Type", "wiki").with("X-Gitea-Event", "wiki"), []secret.Value{secret.New(hookSecret)}, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			in := newIntake(func(c *gitea.IntakeConfig) { c.Secrets = tt.secrets })
+			if w := in.post(tt.sample); w.Code != http.StatusNoContent || len(in.published) != tt.want {
+				t.Errorf("answer %d, published %d; want 204, %d", w.Code, len(in.published), tt.want)
+			}
+		})
+	}
+}
+
+func TestIntakeWithoutSecretsRefuses(t *testing.T) {
+	for _, secrets := range [][]secret.Value{nil, {secret.New("")}} {
+		in := newIntake(func(c *gitea.IntakeConfig) { c.Secrets = secrets })
+		for _, key := range []string{"", hookSecret} {
+			if w := in.post(find(t, "-opened").signed(key)); w.Code != http.StatusUnauthorized {
+				t.Errorf("secrets %v, signed with %q: answer %d", secrets, key, w.Code)
+			}
+		}
+	}
+}
+
+func TestIntakeKnowsItsRepositories(t *testing.T) {
+	asked := ""
+	in := newIntake(func(c *gitea.IntakeConfig) {
+		c.Known = func(id int64, name string) bool {
+			asked = fmt.Sprint(id, " ", name)
+			return false
+		}
+	})
+	if w := in.post(find(t, "-opened")); w.Code != http.StatusNoContent || len(in.published) != 0 {
+		t.Errorf("answer %d, published %v", w.Code, in.published)
+	}
+	if asked != "2 boss/home-gitops" {
+		t.Errorf("asked about %q", asked)
+	}
+}
+
+func TestIntakeAnswersAfterPublish(t *testing.T) {
+	in := newIntake(nil)
+	in.fail = errors.New("bus is full")
+	w := in.post(find(t, "-opened"))
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("answer %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
+	}
+	if !strings.Contains(in.log.String(), "bus is full") {
+		t.Errorf("log: %s", &in.log)
+	}
+
+	publishing, publish := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(newIntake(func(c *gitea.IntakeConfig) {
+		c.Publish = func(context.Context, events.Event) error {
+			close(publishing)
+			<-publish
+			return nil
+		}
+	}))
+	defer server.Close()
+	answered := make(chan error, 1)
+	go func() {
+		s := find(t, "-opened")
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, bytes.NewReader(s.body))
+		if err == nil {
+			req.Header = s.header
+			var resp *http.Response
+			if resp, err = server.Client().Do(req); err == nil {
+				_, err = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+		}
+		answered <- err
+	}()
+	<-publishing
+	select {
+	case err := <-answered:
+		t.Errorf("answered before it was published (error %v)", err)
+	default:
+	}
+	close(publish)
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestIntakeCounts(t *testing.T) {
+	in := newIntake(nil)
+	in.post(find(t, "-opened"))
+	in.post(find(t, "workflow_run"))
+	in.post(find(t, "-opened").with("X-Gitea-Event", "made-up-"+strings.Repeat("x", 100)))
+	in.post(find(t, "-opened").with("X-Gitea-Signature", "00"))
+	want := map[string]float64{
+		"signalbox_gitea_webhooks_total other ignored":          1,
+		"signalbox_gitea_webhooks_total other signature":        1,
+		"signalbox_gitea_webhooks_total pull_request published": 1,
+		"signalbox_gitea_webhooks_total workflow_run ignored":   1,
+	}
+	if d := cmp.Diff(want, counters(t, in.metrics)); d != "" {
+		t.Errorf("counters (-want +got):\n%s", d)
+	}
+}
+
+// counters returns the counters of a registry, by name and values of labels.
+func counters(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			name := f.GetName()
+			for _, l := range m.GetLabel() {
+				name += " " + l.GetValue()
+			}
+			if m.Counter != nil {
+				out[name] = m.GetCounter().GetValue()
+			}
+		}
+	}
+	return out
+}
