@@ -12,8 +12,11 @@ import (
 	"signalbox/internal/bus"
 	"signalbox/internal/bus/bustest"
 	"signalbox/internal/config"
+	"signalbox/internal/events"
+	"signalbox/internal/fact"
 	"signalbox/internal/gitea"
 	"signalbox/internal/gitea/giteatest"
+	"signalbox/internal/handlers"
 	"signalbox/internal/kube"
 	"signalbox/internal/kube/kubetest"
 	"signalbox/internal/policy"
@@ -94,9 +97,10 @@ func newWorld(t *testing.T, o worldOptions) *world {
 	}
 	w.repo, err = forge.CreateRepo(ctx, owner, repoName, files)
 	w.must(err)
-	for _, login := range []string{"alice", "bob", "carol"} {
+	for _, login := range []string{"bob", "carol"} {
 		w.must(forge.Grant(ctx, w.repo, login, giteatest.Write))
 	}
+	w.must(forge.Grant(ctx, w.repo, "alice", giteatest.Admin))
 	w.must(forge.Grant(ctx, w.repo, "signalbox", giteatest.Admin))
 	w.eyes, err = gitea.New(gitea.Config{URL: forge.URL(), Token: secret.New(eyes)}, nil, nil)
 	w.must(err)
@@ -160,27 +164,35 @@ func (w *world) start(o worldOptions) {
 		}
 	}
 	w.t.Cleanup(w.stop)
-	w.eventually("the webhook is registered", func() string {
-		hooks, err := w.hooks()
-		if err != nil || hooks != 1 {
-			return fmt.Sprintf("%d webhooks, %v", hooks, err)
+	w.eventually("the webhook is registered and the cluster is known", func() string {
+		if err := w.hooked(); err != nil {
+			return err.Error()
+		}
+		beat, _ := w.app.bus.Facts().Lookup(fact.HeartbeatKey("prod"))
+		if beat.Heartbeat == nil || beat.Heartbeat.Silent {
+			return "the cluster has not been heard from"
+		}
+		known, _ := w.app.bus.Facts().Lookup(fact.ClusterKey("prod"))
+		if known.Cluster == nil || known.Cluster.Kinds["kustomization"].State != fact.WatchSynced {
+			return "the Kustomizations are not known"
 		}
 		return ""
 	})
 }
 
-func (w *world) hooks() (int, error) {
+// hooked reports whether the webhook is registered as it should be.
+func (w *world) hooked() error {
 	admin, err := gitea.New(gitea.Config{URL: w.forge.URL(), Token: secret.New(w.token)}, nil, nil)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	result, err := admin.EnsureHook(w.t.Context(), w.repo, gitea.HookSpec{
 		URL: w.app.config.Gitea.Webhook.Receiver(), Secret: w.app.config.Gitea.Webhook.Secret,
 	})
-	if err != nil || result.Change != gitea.HookUnchanged {
-		return 0, fmt.Errorf("%v %w", result.Change, err)
+	if err == nil && result.Change != gitea.HookUnchanged {
+		err = fmt.Errorf("the webhook was %s by the test", result.Change)
 	}
-	return 1, nil
+	return err
 }
 
 // eventually waits until f returns nothing; f returns what is still wrong.
@@ -277,4 +289,22 @@ func (w *world) shows(number int64, preconditions, approval string, texts ...str
 // plain takes the escapes out of a comment.
 func plain(body string) string {
 	return strings.NewReplacer("\\", "", "\u2060", "").Replace(body)
+}
+
+// observe keeps signalbox from posting.
+func observe(c *config.Config) {
+	for i := range c.Repositories {
+		c.Repositories[i].Observe = true
+	}
+}
+
+// tick is what makes the reconciler look.
+func tick(t *testing.T) events.Event {
+	t.Helper()
+	tick := events.Tick{Name: handlers.ReconcileTick, At: time.Now()}
+	e, err := events.New(tick.ID(), "clock", tick.At, tick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
