@@ -156,8 +156,7 @@ func (e *evaluation) count(rule *ApprovalRule, entitled []pull.Person, r *Approv
 
 // standing returns, for each person, the latest review that says yes or no, if
 // it says what is asked for. A dismissed one is no word, nor is an earlier one
-// that it replaced. Order is by id, which the server gives; times can be forged
-// by nobody but may be equal.
+// that it replaced.
 func (e *evaluation) standing(state pull.ReviewState) []pull.Review {
 	var latest []pull.Review
 	for _, review := range e.in.Snapshot.Reviews {
@@ -168,13 +167,31 @@ func (e *evaluation) standing(state pull.ReviewState) []pull.Review {
 		switch {
 		case i < 0:
 			latest = append(latest, review)
-		case review.ID > latest[i].ID:
+		case e.later(review, latest[i]):
 			latest[i] = review
 		}
 	}
 	latest = slices.DeleteFunc(latest, func(l pull.Review) bool { return l.Dismissed || l.State != state })
 	slices.SortFunc(latest, func(a, b pull.Review) int { return cmp.Compare(a.ID, b.ID) })
 	return latest
+}
+
+// later reports whether a was submitted after b. The timeline knows: id and
+// time of a review are of when it was begun, and one that was begun early can
+// be submitted last.
+func (e *evaluation) later(a, b pull.Review) bool {
+	atA, atB := placeOf(e.in.Snapshot.Timeline, a), placeOf(e.in.Snapshot.Timeline, b)
+	if atA >= 0 && atB >= 0 {
+		return atA > atB
+	}
+	return a.ID > b.ID
+}
+
+// placeOf returns the place of a review in the timeline, or -1.
+func placeOf(timeline []pull.Moment, review pull.Review) int {
+	return slices.IndexFunc(timeline, func(m pull.Moment) bool {
+		return m.Kind == pull.MomentReview && m.ReviewID == review.ID
+	})
 }
 
 // void says why an approval of an entitled person does not count, or nothing.
@@ -210,9 +227,7 @@ func (e *evaluation) void(rule *ApprovalRule, review pull.Review) string {
 // retargeted says whether the base branch was changed after a review. A review
 // that is not in the timeline cannot be placed, so it does not count.
 func retargeted(snap *pull.Snapshot, review pull.Review) string {
-	i := slices.IndexFunc(snap.Timeline, func(m pull.Moment) bool {
-		return m.Kind == pull.MomentReview && m.ReviewID == review.ID
-	})
+	i := placeOf(snap.Timeline, review)
 	if i < 0 {
 		return "the timeline does not show when it was given"
 	}

@@ -183,6 +183,20 @@ func TestApproval(t *testing.T) {
 	}
 }
 
+// TestReviewSubmittedLast holds that the order of submitting counts: a review
+// that was begun first has the smaller id.
+func TestReviewSubmittedLast(t *testing.T) {
+	c := approvalCase{
+		reviews: []pull.Review{review(1, carol, pull.ChangesRequested), review(2, carol, pull.Approved)},
+		change: func(s *pull.Snapshot) {
+			s.Timeline = []pull.Moment{{Kind: pull.MomentReview, ReviewID: 2}, {Kind: pull.MomentReview, ReviewID: 1}}
+		},
+	}
+	if v := c.evaluate(t); v.Approval.State != policy.Blocked {
+		t.Errorf("gate is %s (%s), want it blocked by what carol said last", v.Approval.State, v.Approval.Reason)
+	}
+}
+
 func TestRejectionBlocks(t *testing.T) {
 	mallory := pull.Person{ID: 8, Login: "mallory"}
 	tests := []struct {
