@@ -278,7 +278,7 @@ func (s *Server) newCommit(push Push, parent string, by *account) (*commit, erro
 	return s.model.commit(commit{parents: []string{parent}, tree: files, message: message, author: by, when: s.now()}), nil
 }
 
-// pushed does what follows a push: events, and pull requests that follow.
+// pushed does what follows a push: the event, and pull requests that follow.
 func (s *Server) pushed(r *repo, branch, before, after string, by *account, force bool) {
 	const none = "0000000000000000000000000000000000000000"
 	if before == "" {
@@ -291,14 +291,22 @@ func (s *Server) pushed(r *repo, branch, before, after string, by *account, forc
 		"ref": "refs/heads/" + branch, "before": before, "after": after, "commits": []any{head}, "total_commits": 1,
 		"head_commit": head, "pusher": s.userJSON(by), "sender": s.userJSON(by),
 	})
+	if follow := func() { s.followAll(r, branch, after, by, force) }; s.lag {
+		s.late = append(s.late, follow)
+	} else {
+		follow()
+	}
+}
+
+// followAll updates the pull requests from and to a branch.
+func (s *Server) followAll(r *repo, branch, after string, by *account, force bool) {
 	for _, base := range s.model.repos {
 		for _, p := range base.pulls {
-			if p.closed {
-				continue
-			}
-			if p.headRepo == r && p.head == branch && p.headSHA != after {
+			switch {
+			case p.closed:
+			case p.headRepo == r && p.head == branch && p.headSHA != after:
 				s.follow(p, after, by, force)
-			} else if p.repo == r && p.base == branch {
+			case p.repo == r && p.base == branch:
 				p.mergeBase = s.model.mergeBase(after, p.headSHA)
 			}
 		}

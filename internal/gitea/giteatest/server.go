@@ -41,6 +41,8 @@ type Server struct {
 	fail   func(*http.Request) *Response
 	down   bool
 	slow   time.Duration
+	lag    bool
+	late   []func()
 	closed chan struct{}
 }
 
@@ -155,6 +157,24 @@ func (s *Server) Slow(by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.slow = by
+}
+
+// Lag makes pull requests stay behind their branches, as in a real Gitea for
+// the moment between a push and the work that it queues: files and diff are of
+// the old head, the pull request itself tells the new one. Ending it does the
+// work.
+func (s *Server) Lag(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lag = on
+	if on {
+		return
+	}
+	late := s.late
+	s.late = nil
+	for _, work := range late {
+		work()
+	}
 }
 
 // handler routes calls and puts what tests want to break before them.
