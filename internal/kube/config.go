@@ -1,10 +1,11 @@
 package kube
 
 import (
+	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"k8s.io/client-go/dynamic"
@@ -27,10 +28,9 @@ type Config struct {
 	// REST is a ready configuration.
 	REST *rest.Config
 	// Client is a ready client, such as that of a stand-in cluster. Probe must
-	// be set with it, and only with it: it proves that the API server answers
-	// and accepts the credentials.
+	// be set with it, and only with it.
 	Client dynamic.Interface
-	Probe  func(context.Context) error
+	Probe  Probe
 
 	Limits Limits
 }
@@ -96,21 +96,21 @@ func (c Config) validate() error {
 	return nil
 }
 
-// rest returns how to reach the cluster. It reads files, but does not connect.
-func (c Config) rest() (*rest.Config, error) {
-	var cfg *rest.Config
-	var err error
-	switch {
-	case c.InCluster:
-		cfg, err = rest.InClusterConfig()
-	case c.Kubeconfig != "":
-		cfg, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-			&clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig},
-			&clientcmd.ConfigOverrides{CurrentContext: c.Context},
-		).ClientConfig()
-	default:
-		cfg = rest.CopyConfig(c.REST)
+// connection is how a cluster is reached.
+type connection struct {
+	client dynamic.Interface
+	probe  Probe
+	// source is the content of the kubeconfig that it was made from.
+	source []byte
+}
+
+// connect makes the clients. It reads files, but does not connect.
+func (c Config) connect() (*connection, error) {
+	if c.Client != nil {
+		return &connection{client: c.Client, probe: c.Probe}, nil
 	}
+	conn := &connection{}
+	cfg, err := c.rest(conn)
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", c.Cluster, err)
 	}
@@ -119,5 +119,64 @@ func (c Config) rest() (*rest.Config, error) {
 	cfg.Burst = cmp.Or(cfg.Burst, clientBurst)
 	// A timeout for all requests would end every watch; each has its own.
 	cfg.Timeout = 0
-	return cfg, nil
+	if conn.client, err = dynamic.NewForConfig(cfg); err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", c.Cluster, err)
+	}
+	if conn.probe, err = newProbe(cfg); err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", c.Cluster, err)
+	}
+	return conn, nil
+}
+
+func (c Config) rest(conn *connection) (*rest.Config, error) {
+	switch {
+	case c.InCluster:
+		return rest.InClusterConfig()
+	case c.Kubeconfig != "":
+		var err error
+		if conn.source, err = os.ReadFile(c.Kubeconfig); err != nil {
+			return nil, fmt.Errorf("kubeconfig: %w", err)
+		}
+		cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+			&clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig},
+			&clientcmd.ConfigOverrides{CurrentContext: c.Context},
+		).ClientConfig()
+		if err != nil {
+			return nil, fmt.Errorf("kubeconfig %s: %w", c.Kubeconfig, err)
+		}
+		return cfg, nil
+	default:
+		return rest.CopyConfig(c.REST), nil
+	}
+}
+
+// connection returns how the cluster is reached now.
+func (w *Watcher) connection() *connection {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.conn
+}
+
+// reconnect takes over a kubeconfig that was written anew, as it is when its
+// credentials are renewed. Files that the kubeconfig points to, and the
+// credentials of a pod, are read again by the client itself.
+func (w *Watcher) reconnect() {
+	if w.cfg.Kubeconfig == "" {
+		return
+	}
+	source, err := os.ReadFile(w.cfg.Kubeconfig)
+	if err != nil || bytes.Equal(source, w.connection().source) {
+		return
+	}
+	conn, err := w.cfg.connect()
+	if err != nil {
+		// It may be half written, or wrong; the next probe looks again.
+		w.log.Warn("the kubeconfig was changed and cannot be used", "error", err)
+		return
+	}
+	w.mu.Lock()
+	w.conn = conn
+	w.mu.Unlock()
+	w.log.Info("the kubeconfig was changed and is used from now on")
+	w.restart()
 }

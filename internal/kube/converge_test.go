@@ -84,7 +84,10 @@ func converge(t *testing.T, r *rand.Rand) {
 		case op == 12:
 			c.Break(nil)
 		case op == 13 && installed:
+			c.Break(kubetest.Down)
+			pass(time.Minute)
 			c.Restore(backup)
+			c.Break(nil)
 			now = maps.Clone(backedUp)
 		case op == 14:
 			s.setFail(func(fact.Fact) error {

@@ -35,18 +35,19 @@ type objects struct {
 	deleted map[string]tombstone
 }
 
-// start starts an informer on the objects of a kind. The kind has it before it
-// runs, so that no work of it is taken for that of a former one.
-func (k *watchedKind) start(ctx context.Context, resource schema.GroupVersionResource) {
+// start starts the informer on the objects of a kind, in the place of a former
+// one if before is given. The kind has it before it runs, so that no work of it
+// is taken for that of the former one.
+func (k *watchedKind) start(ctx context.Context, resource schema.GroupVersionResource, before *stream) {
 	ctx, cancel := context.WithCancel(ctx)
 	o := &objects{
 		resource: resource,
-		stream:   k.newStream(resource.GroupResource().String()),
+		stream:   k.newStream(resource.GroupResource().String(), before),
 		cancel:   cancel,
 		first:    map[string]struct{}{},
 		deleted:  map[string]tombstone{},
 	}
-	client := k.w.client
+	client := k.w.connection().client
 	o.informer = newInformer(o.stream.listWatch(client, client.Resource(resource), ""), slim)
 	// It cannot fail: the informer was neither started nor stopped.
 	registration, _ := o.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{

@@ -43,7 +43,9 @@ type stream struct {
 	downSince time.Time
 	failure   failure
 	version   string
-	rewound   bool
+	// outdated says that the API server may have another history than the one
+	// that was seen, so that everything has to be listed anew.
+	outdated bool
 }
 
 // listWatch returns what an informer lists and watches with. A request that
@@ -54,6 +56,11 @@ func (s *stream) listWatch(client dynamic.Interface, resource dynamic.ResourceIn
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.FieldSelector = selector
+			if o.ResourceVersion == "0" {
+				// What is listed first wins over what is held, so it must not
+				// come from the cache of an API server that lags.
+				o.ResourceVersion = ""
+			}
 			l, err := retry(ctx, s, "list", func() (*unstructured.UnstructuredList, error) {
 				ctx, cancel := context.WithTimeoutCause(ctx, s.limits.Sync, errNoAnswer)
 				defer cancel()
@@ -218,9 +225,16 @@ func (g *guard) pass(e watch.Event) bool {
 	return true
 }
 
+// setUp says that the watch stands. After an outage in which the API server may
+// have been restored from a backup it is not continued: the versions that were
+// seen may mean something else now.
 func (s *stream) setUp() {
 	s.mu.Lock()
-	s.up, s.wasUp, s.failure = true, true, failure{}
+	if s.wasUp && !s.up && time.Since(s.downSince) >= s.limits.Grace {
+		s.outdated = true
+	} else {
+		s.up, s.wasUp, s.failure = true, true, failure{}
+	}
 	s.mu.Unlock()
 	s.changed()
 }
@@ -252,17 +266,12 @@ func (s *stream) fail(verb string, err error) failure {
 }
 
 // at records the version of a complete list. A version lower than one seen
-// before means that the API server has another history now, as after a restore
-// from a backup.
+// before is of another history.
 func (s *stream) at(version string) {
 	s.mu.Lock()
-	rewound := older(version, s.version)
+	defer s.mu.Unlock()
+	s.outdated = s.outdated || older(version, s.version)
 	s.version = version
-	s.rewound = s.rewound || rewound
-	s.mu.Unlock()
-	if rewound {
-		s.changed()
-	}
 }
 
 // saw records the version of an event.
@@ -280,11 +289,12 @@ func older(a, b string) bool {
 	return !fact.Fact{Version: a}.Newer(fact.Fact{Version: b})
 }
 
-// isRewound reports whether the history of the API server was replaced.
-func (s *stream) isRewound() bool {
+// end returns whether the stream has to be replaced by one that lists anew, and
+// the failure that the new one begins with.
+func (s *stream) end() (outdated bool, f failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.rewound
+	return s.outdated, s.failure
 }
 
 // state returns the state of the watch and, if time alone can change it, when

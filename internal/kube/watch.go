@@ -3,12 +3,10 @@ package kube
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 
 	"signalbox/internal/fact"
 )
@@ -18,12 +16,9 @@ import (
 type watchedKind struct {
 	kind
 	w *Watcher
-	// wake makes run look again.
+	// wake makes run look again, and anew makes it start over.
 	wake chan struct{}
-
-	crds      *stream
-	crd       cache.SharedIndexInformer
-	crdSynced cache.InformerSynced
+	anew atomic.Bool
 
 	mu  sync.Mutex
 	now *objects
@@ -40,9 +35,22 @@ func (k *watchedKind) nudge() {
 	}
 }
 
-func (k *watchedKind) newStream(resource string) *stream {
+// restart makes the kind forget what it has seen and list everything anew.
+func (k *watchedKind) restart() {
+	k.anew.Store(true)
+	k.nudge()
+}
+
+// newStream returns a stream that begins with the failure of the one that it
+// replaces, if there is one: the kind is failing until it is listed.
+func (k *watchedKind) newStream(resource string, before *stream) *stream {
+	var f failure
+	if before != nil {
+		_, f = before.end()
+	}
 	return &stream{
 		resource:  resource,
+		failure:   f,
 		limits:    k.w.limits,
 		changed:   k.nudge,
 		failed:    func(verb string) { k.w.metrics.failures.WithLabelValues(k.name(), verb).Inc() },
@@ -50,7 +58,7 @@ func (k *watchedKind) newStream(resource string) *stream {
 	}
 }
 
-// objects returns the informer that runs now, or nil.
+// objects returns the informer on the objects that runs now, or nil.
 func (k *watchedKind) objects() *objects {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -63,16 +71,21 @@ func (k *watchedKind) setObjects(o *objects) {
 	k.now = o
 }
 
+// stopObjects ends the informer on the objects, if there is one.
+func (k *watchedKind) stopObjects() {
+	if o := k.objects(); o != nil {
+		k.setObjects(nil)
+		o.stop()
+	}
+}
+
 // run follows the kind until ctx ends, and returns when all that it started
 // has ended.
 func (k *watchedKind) run(ctx context.Context) {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	k.followCRD(ctx, &wg)
+	d := k.follow(ctx, nil)
 	defer func() {
-		if o := k.objects(); o != nil {
-			o.stop()
-		}
+		k.stopObjects()
+		d.stop()
 	}()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -83,8 +96,13 @@ func (k *watchedKind) run(ctx context.Context) {
 		case <-k.wake:
 		case <-timer.C:
 		}
-		k.adjust(ctx)
-		watch, again := k.state(time.Now())
+		if outdated, _ := d.stream.end(); k.anew.Swap(false) || outdated {
+			k.stopObjects()
+			d.stop()
+			d = k.follow(ctx, d.stream)
+		}
+		k.adjust(ctx, d)
+		watch, again := k.state(d, time.Now())
 		k.w.setState(k.name(), watch)
 		timer.Stop()
 		if again > 0 {
@@ -93,82 +111,38 @@ func (k *watchedKind) run(ctx context.Context) {
 	}
 }
 
-// followCRD starts the informer on the one CustomResourceDefinition. It asks
-// for that alone, by name: that is all a role needs to allow, and definitions
-// are large.
-func (k *watchedKind) followCRD(ctx context.Context, wg *sync.WaitGroup) {
-	client := k.w.client
-	k.crds = k.newStream(crdResource().GroupResource().String() + " " + k.kind.crd())
-	selector := fields.OneTermEqualSelector("metadata.name", k.kind.crd()).String()
-	k.crd = newInformer(k.crds.listWatch(client, client.Resource(crdResource()), selector), slimCRD)
-	nudge := func(any) { k.nudge() }
-	// It cannot fail: the informer was neither started nor stopped.
-	registration, _ := k.crd.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    nudge,
-		UpdateFunc: func(any, any) { k.nudge() },
-		DeleteFunc: nudge,
-	})
-	k.crdSynced = registration.HasSynced
-	wg.Go(func() { k.crd.RunWithContext(ctx) })
-	wg.Go(func() {
-		select {
-		case <-ctx.Done():
-		case <-registration.HasSyncedChecker().Done():
-			k.nudge()
-		}
-	})
-}
-
-// wanted returns the resource to watch now, or why there is none. Known is
-// false until the definition was looked for.
-func (k *watchedKind) wanted() (resource schema.GroupVersionResource, why string, known bool) {
-	if !k.crdSynced() {
-		return resource, "", false
-	}
-	obj, exists, err := k.crd.GetStore().GetByKey(k.kind.crd())
-	crd, ok := obj.(*unstructured.Unstructured)
-	if err != nil || !exists || !ok {
-		return resource, "the cluster has no CustomResourceDefinition " + k.kind.crd(), true
-	}
-	v, why := servedVersion(crd)
-	if v == "" {
-		return resource, why, true
-	}
-	return schema.GroupVersionResource{Group: k.group, Version: v, Resource: k.resource}, "", true
-}
-
-// adjust starts and stops the informer on the objects.
-func (k *watchedKind) adjust(ctx context.Context) {
-	resource, _, known := k.wanted()
+// adjust starts and stops the informer on the objects as the definition says.
+func (k *watchedKind) adjust(ctx context.Context, d *definition) {
+	version, _, known := d.version()
 	if !known {
 		return
 	}
+	var before *stream
 	if o := k.objects(); o != nil {
-		if o.resource == resource && !o.stream.isRewound() {
+		if outdated, _ := o.stream.end(); o.resource.Version == version && !outdated {
 			return
 		}
-		k.setObjects(nil)
-		o.stop()
+		before = o.stream
+		k.stopObjects()
 	}
-	if resource.Version != "" {
-		k.start(ctx, resource)
+	if version != "" {
+		k.start(ctx, schema.GroupVersionResource{Group: k.group, Version: version, Resource: k.resource}, before)
 	}
 }
 
 // state returns the state of the watch on the kind and, if time alone can
 // change it, when to ask again.
-func (k *watchedKind) state(now time.Time) (fact.Watch, time.Duration) {
-	crds, message, again := k.crds.state(now)
-	_, why, known := k.wanted()
+func (k *watchedKind) state(d *definition, now time.Time) (fact.Watch, time.Duration) {
+	definition, message, again := d.stream.state(now)
+	if definition != fact.WatchSynced {
+		return fact.Watch{State: definition, Message: message}, again
+	}
+	_, why, known := d.version()
 	o := k.objects()
-	switch {
-	case crds != fact.WatchSynced:
-		return fact.Watch{State: crds, Message: message}, again
-	case !known:
-		return fact.Watch{State: fact.WatchSyncing}, 0
-	case why != "":
+	if why != "" {
 		return fact.Watch{State: fact.WatchNotInstalled, Message: why}, again
-	case o == nil:
+	}
+	if !known || o == nil {
 		return fact.Watch{State: fact.WatchSyncing}, again
 	}
 	state, message, sooner := o.stream.state(now)

@@ -2,14 +2,12 @@ package kube
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
@@ -45,10 +43,9 @@ type Sink interface {
 
 // Watcher keeps the facts of one cluster up to date. Make one with [New].
 type Watcher struct {
+	cfg     Config
 	cluster string
 	limits  Limits
-	client  dynamic.Interface
-	probe   func(context.Context) error
 	sink    Sink
 	log     *slog.Logger
 	metrics *metrics
@@ -58,6 +55,7 @@ type Watcher struct {
 	once    sync.Once
 
 	mu     sync.Mutex
+	conn   *connection
 	states map[string]fact.Watch
 	// wrote holds the facts that were written and may not yet be seen in the
 	// sink; see known.
@@ -71,10 +69,9 @@ func New(cfg Config, sink Sink, log *slog.Logger, reg prometheus.Registerer) (*W
 		return nil, err
 	}
 	w := &Watcher{
+		cfg:     cfg,
 		cluster: cfg.Cluster,
 		limits:  cfg.Limits.withDefaults(),
-		client:  cfg.Client,
-		probe:   cfg.Probe,
 		sink:    sink,
 		log:     log.With("cluster", cfg.Cluster),
 		kinds:   map[string]*watchedKind{},
@@ -82,19 +79,10 @@ func New(cfg Config, sink Sink, log *slog.Logger, reg prometheus.Registerer) (*W
 		states:  map[string]fact.Watch{},
 		wrote:   map[fact.Key]fact.Fact{},
 	}
-	if w.client == nil {
-		rest, err := cfg.rest()
-		if err != nil {
-			return nil, err
-		}
-		if w.client, err = dynamic.NewForConfig(rest); err != nil {
-			return nil, fmt.Errorf("cluster %s: %w", cfg.Cluster, err)
-		}
-		if w.probe, err = newProbe(rest); err != nil {
-			return nil, fmt.Errorf("cluster %s: %w", cfg.Cluster, err)
-		}
-	}
 	var err error
+	if w.conn, err = cfg.connect(); err != nil {
+		return nil, err
+	}
 	if w.metrics, err = newMetrics(cfg.Cluster, reg); err != nil {
 		return nil, err
 	}

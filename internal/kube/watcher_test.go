@@ -494,12 +494,14 @@ func TestRestoredWhileWatching(t *testing.T) {
 		c.Kustomization("flux-system", "deleted").Ready(revA)
 		settle()
 		backup := c.Backup()
+		pass(time.Minute)
 		c.Kustomization("flux-system", "apps").Ready(revB)
 		c.Kustomization("flux-system", "apps").Failing("BuildFailed", "broken")
 		c.Kustomization("flux-system", "deleted").Delete()
 		c.Kustomization("flux-system", "later").Ready(revB)
 		settle()
 		wantAbsent(t, s, "deleted")
+		pass(time.Minute)
 		c.Restore(backup)
 		pass(10 * time.Second)
 		wantStates(t, s, fact.WatchSynced, "")
@@ -509,6 +511,31 @@ func TestRestoredWhileWatching(t *testing.T) {
 		c.Kustomization("flux-system", "apps").Failing("BuildFailed", "broken again")
 		settle()
 		wantReady(t, s, "apps", fact.False, revA)
+	})
+}
+
+// The versions of the new history have overtaken those of the old one before the
+// watcher is back, so that they tell nothing.
+func TestRestoredDuringAnOutage(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	watching(t, c, s, func(t *testing.T) {
+		c.Kustomization("flux-system", "apps").Ready(revA)
+		pass(time.Minute)
+		backup := c.Backup()
+		c.Kustomization("flux-system", "apps").Ready(revB)
+		pass(time.Minute)
+		c.Break(kubetest.Down)
+		c.Restore(backup)
+		for range 10 {
+			c.Kustomization("flux-system", "other").Progressing().Ready(revA)
+		}
+		pass(time.Minute)
+		wantStates(t, s, fact.WatchFailing, "")
+		c.Break(nil)
+		pass(10 * time.Second)
+		wantStates(t, s, fact.WatchSynced, "")
+		wantReady(t, s, "apps", fact.True, revA)
+		wantReady(t, s, "other", fact.True, revA)
 	})
 }
 

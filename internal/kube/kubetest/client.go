@@ -128,26 +128,30 @@ func (r resource) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interf
 	if err != nil {
 		return nil, err
 	}
-	from, fromErr := strconv.ParseInt(o.ResourceVersion, 10, 64)
-	if from > r.c.version {
-		err := apierrors.NewTimeoutError("Too large resource version", 1)
-		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
-		return nil, err
-	}
 	s := newStream(r, f, t.kind, r.c.mute)
-	if o.SendInitialEvents != nil && *o.SendInitialEvents {
+	from, err := strconv.ParseInt(o.ResourceVersion, 10, 64)
+	switch {
+	case o.SendInitialEvents != nil && *o.SendInitialEvents:
+		if from > r.c.version {
+			// A real server waits for some seconds before it says so.
+			e := apierrors.NewTimeoutError("Too large resource version", 1)
+			e.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+			s.push(watch.Event{Type: watch.Error, Object: &e.ErrStatus})
+			s.end()
+			break
+		}
 		for _, key := range slices.Sorted(maps.Keys(t.objects)) {
 			s.send(event{kind: watch.Added, object: t.objects[key]})
 		}
 		s.bookmark(r.c.version, true)
-	} else {
-		if fromErr != nil || from < t.oldest {
-			return nil, apierrors.NewResourceExpired("too old resource version")
-		}
+	case err != nil || from < t.oldest:
+		return nil, apierrors.NewResourceExpired("too old resource version")
+	default:
+		// A version that is yet to come is accepted, as by a real server, and
+		// nothing is told before it.
+		s.after = from
 		for _, e := range t.history {
-			if e.version > from {
-				s.send(e)
-			}
+			s.send(e)
 		}
 	}
 	r.c.watches[s] = struct{}{}

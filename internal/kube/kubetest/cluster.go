@@ -104,10 +104,16 @@ func newTable(kind string, versions ...string) *table {
 // Client returns a client that reads from the cluster.
 func (c *Cluster) Client() dynamic.Interface { return client{c} }
 
-// Probe asks the cluster whether it answers, as a watcher's probe does. It
-// fails while [Cluster.Break] breaks the verb "probe".
-func (c *Cluster) Probe(ctx context.Context) error {
-	return c.check(ctx, Request{Verb: "probe"})
+// Probe asks the cluster whether it answers, as a watcher's probe does, and
+// returns the version that it is at. It fails while [Cluster.Break] breaks the
+// verb "probe".
+func (c *Cluster) Probe(ctx context.Context) (version string, err error) {
+	if err := c.check(ctx, Request{Verb: "probe"}); err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strconv.FormatInt(c.version, 10), nil
 }
 
 // Install installs kinds of Flux, such as "Kustomization": all if none is

@@ -20,6 +20,8 @@ type stream struct {
 	filter   filter
 	kind     string
 	mute     bool
+	// after is the version that the watch resumes from.
+	after int64
 
 	mu      sync.Mutex
 	waiting []watch.Event
@@ -51,7 +53,7 @@ func (s *stream) Stop() { s.once.Do(func() { close(s.stop) }) }
 func (s *stream) ResultChan() <-chan watch.Event { return s.events }
 
 func (s *stream) send(e event) {
-	if s.filter.match(e.object) {
+	if (e.version == 0 || e.version > s.after) && s.filter.match(e.object) {
 		s.push(watch.Event{Type: e.kind, Object: s.from.view(e.object, s.kind)})
 	}
 }
