@@ -1,0 +1,95 @@
+package command
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Command is a command as it was given.
+type Command struct {
+	Name Name
+	// Cancel takes the command back.
+	Cancel bool
+	// SHA is the abbreviated or full commit that the command is for, in lower
+	// case, or empty.
+	SHA string
+	// Text is the reason that was given, or empty.
+	Text string
+	// Line is the line as it was written.
+	Line string
+	// Problem says what is wrong with it, or is empty. A command with a problem
+	// is refused.
+	Problem string
+}
+
+// maxText bounds a reason, in bytes.
+const maxText = 1000
+
+var shaPattern = regexp.MustCompile(`^[0-9a-fA-F]{7,64}$`)
+
+func parseApprove(c *Command, args string) string {
+	switch {
+	case args == "":
+	case strings.EqualFold(args, Cancel):
+		c.Cancel = true
+	case shaPattern.MatchString(args):
+		c.SHA = strings.ToLower(args)
+	default:
+		return "after /approve comes nothing, \"cancel\", or the SHA of the head with at least 7 digits"
+	}
+	return ""
+}
+
+func parseOverride(c *Command, args string) string {
+	switch {
+	case args == "":
+		return "an override needs a reason: /approve-override REASON"
+	case strings.EqualFold(args, Cancel):
+		c.Cancel = true
+		return ""
+	}
+	return parseText(c, args)
+}
+
+func parseMerge(c *Command, args string) string {
+	switch {
+	case args == "":
+	case strings.EqualFold(args, Cancel):
+		c.Cancel = true
+	default:
+		return "after /merge comes nothing or \"cancel\""
+	}
+	return ""
+}
+
+func parseText(c *Command, args string) string {
+	if len(args) > maxText {
+		return "the reason is longer than 1000 bytes"
+	}
+	if !utf8.ValidString(args) {
+		return "the reason is not valid text"
+	}
+	c.Text = args
+	return ""
+}
+
+func parseNothing(c *Command, args string) string {
+	if args != "" {
+		return "nothing comes after /" + string(c.Name)
+	}
+	return ""
+}
+
+// excludes reports whether c stops what o asks for: who writes both in one text
+// gets the one that stops.
+func (c Command) excludes(o Command) bool {
+	switch c.Name {
+	case Hold:
+		return o.Name == Unhold || o.Name == Merge && !o.Cancel
+	case Approve, Override, Merge:
+		return c.Cancel && o.Name == c.Name && !o.Cancel
+	default:
+		return false
+	}
+}
