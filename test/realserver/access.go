@@ -2,6 +2,7 @@ package realserver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,14 +61,42 @@ func kubeconfig(contexts map[string]Access) *api.Config {
 	return c
 }
 
-// ServiceAccount returns access with a fresh token of a service account, which must exist and is valid
-// for an hour. Deleting the service account revokes it within about ten seconds (the API server's cache).
+// CreateAccount creates a service account that may do in the whole cluster what rules allow, and returns
+// access as that account. The rules are those of a ClusterRole, in any type whose JSON form is theirs.
+func (k *Kube) CreateAccount(ctx context.Context, namespace, name string, rules any) (Access, error) {
+	role := namespace + "-" + name
+	account := map[string]any{"kind": "ServiceAccount", "name": name, "namespace": namespace}
+	for _, object := range []map[string]any{
+		{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": name, "namespace": namespace}},
+		{
+			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+			"metadata": map[string]any{"name": role}, "rules": rules,
+		},
+		{
+			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+			"metadata": map[string]any{"name": role}, "subjects": []any{account},
+			"roleRef": map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+		},
+	} {
+		manifest, err := json.Marshal(object)
+		if err != nil {
+			return Access{}, fmt.Errorf("create account %s/%s: %w", namespace, name, err)
+		}
+		if err := k.Apply(ctx, manifest); err != nil {
+			return Access{}, fmt.Errorf("create account %s/%s: %w", namespace, name, err)
+		}
+	}
+	return k.ServiceAccount(ctx, namespace, name)
+}
+
+// ServiceAccount returns access with a fresh token of a service account, which must exist; the token is
+// valid for a day. Deleting the service account revokes it within about ten seconds (the API server's cache).
 func (k *Kube) ServiceAccount(ctx context.Context, namespace, name string) (Access, error) {
 	request := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "authentication.k8s.io/v1",
 		"kind":       "TokenRequest",
 		"metadata":   map[string]any{"name": name},
-		"spec":       map[string]any{"expirationSeconds": int64(3600)},
+		"spec":       map[string]any{"expirationSeconds": int64(24 * 60 * 60)},
 	}}
 	accounts := k.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"})
 	answer, err := accounts.Namespace(namespace).Create(ctx, request, metav1.CreateOptions{}, "token")

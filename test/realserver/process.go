@@ -118,6 +118,13 @@ func (p *process) pid() int {
 	return p.current.cmd.Process.Pid
 }
 
+// ended returns a channel that is closed when the last start has ended. The process must have been started.
+func (p *process) ended() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.current.done
+}
+
 // launch starts the program. The goroutine that starts it also waits for it and keeps its thread, because
 // the kernel's parent-death signal is about the thread that forked, not about the whole process.
 func (p *process) launch() (*run, error) {

@@ -129,6 +129,10 @@ func (r *Repository) organise(ctx context.Context) error {
 	if _, err = team("bots", sdk.AccessModeAdmin, r.Bot); err != nil {
 		return err
 	}
+	// Gitea shows the members of a team to its members only.
+	if _, err := alice.AddTeamMember(r.Ops, r.Bot.Name); err != nil {
+		return fmt.Errorf("add %s to team ops: %w", r.Bot.Name, err)
+	}
 	if _, _, err := alice.CreateOrgRepo(r.Owner, sdk.CreateRepoOption{Name: r.Name, DefaultBranch: "main"}); err != nil {
 		return fmt.Errorf("create the repository: %w", err)
 	}
