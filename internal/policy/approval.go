@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"signalbox/internal/decision"
 	"signalbox/internal/pull"
 )
 
@@ -18,15 +19,22 @@ var gateFiles = []string{Path}
 
 // approvals evaluates every approval rule of the policies in force, and the
 // one that guards the policy file.
-func (e *evaluation) approvals(inForce []*Policy) []ApprovalResult {
+func (e *evaluation) approvals(inForce []*Policy, overriding overriding) []ApprovalResult {
 	var results []ApprovalResult
+	add := func(pol *Policy, name string, rule *ApprovalRule) {
+		r := e.approval(name, rule)
+		if r.State.open() && overriding.passes(pol, RuleKey("approval", r.Name)) {
+			r.State = Overridden
+		}
+		results = append(results, r)
+	}
 	for _, pol := range inForce {
 		for i := range pol.file.Approvals {
-			results = append(results, e.approval(pol.Name, &pol.file.Approvals[i]))
+			add(pol, pol.Name, &pol.file.Approvals[i])
 		}
 	}
 	if rule, ok := e.guardRule(inForce); ok {
-		results = append(results, e.approval("built in", &rule))
+		add(nil, "built in", &rule)
 	}
 	return results
 }
@@ -81,9 +89,9 @@ func (e *evaluation) approval(policyName string, rule *ApprovalRule) ApprovalRes
 		r.State, r.Reason = Unmet, unsatisfiableReason(&r, missing, e.in.Snapshot.Pull.Author)
 	default:
 		r.State = Unmet
-		r.Reason = fmt.Sprintf("needs %s by %s", approvals(missing), list(r.CanApprove, "or"))
+		r.Reason = fmt.Sprintf("needs %s by %s", plural(missing, "approval"), list(r.CanApprove, "or"))
 		if len(r.By) > 0 {
-			r.Reason = fmt.Sprintf("needs %s more by %s", approvals(missing), list(r.CanApprove, "or"))
+			r.Reason = fmt.Sprintf("needs %s more by %s", plural(missing, "approval"), list(r.CanApprove, "or"))
 		}
 	}
 	return r
@@ -91,9 +99,9 @@ func (e *evaluation) approval(policyName string, rule *ApprovalRule) ApprovalRes
 
 func unsatisfiableReason(r *ApprovalResult, missing int, author pull.Person) string {
 	if len(r.CanApprove) == 0 {
-		return fmt.Sprintf("needs %s, but nobody is left who could give it: only %s and bots are entitled", approvals(missing), author.Login)
+		return fmt.Sprintf("needs %s, but nobody is left who could give it: only %s and bots are entitled", plural(missing, "approval"), author.Login)
 	}
-	return fmt.Sprintf("needs %s, but only %s could still give one", approvals(missing), list(r.CanApprove, "and"))
+	return fmt.Sprintf("needs %s, but only %s could still give one", plural(missing, "approval"), list(r.CanApprove, "and"))
 }
 
 // entitled returns the people of a rule, as they are now, without repetition,
@@ -140,18 +148,63 @@ func (e *evaluation) canStillApprove(entitled []pull.Person, by []Approval) []st
 func (e *evaluation) bot(p pull.Person) bool { return slices.ContainsFunc(e.in.Bots, p.Is) }
 
 // count sorts the standing approvals into those that count and those that do
-// not.
+// not. One person counts once, wherever the approval was given.
 func (e *evaluation) count(rule *ApprovalRule, entitled []pull.Person, r *ApprovalResult) {
-	for _, review := range e.standing(pull.Approved) {
-		if !slices.ContainsFunc(entitled, review.Author.Is) {
+	for _, v := range e.votes() {
+		if !slices.ContainsFunc(entitled, v.Person.Is) {
 			continue
 		}
-		if why := e.void(rule, review); why != "" {
-			r.Voided = append(r.Voided, Voided{review.Author, why})
+		if why := v.void(rule); why != "" {
+			r.Voided = append(r.Voided, Voided{v.Person, why})
 			continue
 		}
-		r.By = append(r.By, Approval{review.Author, review.Commit, review.SubmittedAt})
+		if !slices.ContainsFunc(r.By, func(a Approval) bool { return a.Person.Is(v.Person) }) {
+			r.By = append(r.By, v.Approval)
+		}
 	}
+	// Who approved anew needs no word about the approval before.
+	r.Voided = slices.DeleteFunc(r.Voided, func(v Voided) bool {
+		return slices.ContainsFunc(r.By, func(a Approval) bool { return a.Person.Is(v.Person) })
+	})
+}
+
+// vote is an approval that stands; void says why it does not count for a rule.
+type vote struct {
+	Approval
+	void func(*ApprovalRule) string
+}
+
+// votes are the standing approvals by review and by command.
+func (e *evaluation) votes() []vote {
+	var votes []vote
+	for _, review := range e.standing(pull.Approved) {
+		if e.in.Decisions.Withdrawn(review.Author, review.ID) {
+			continue
+		}
+		votes = append(votes, vote{
+			Approval{review.Author, review.Commit, review.SubmittedAt, "review"},
+			func(rule *ApprovalRule) string { return e.void(rule, review) },
+		})
+	}
+	for _, d := range e.in.Decisions.Approvals() {
+		person, ok := e.in.Accounts[d.By.ID]
+		if !ok || e.rejectedAfter(d) {
+			continue
+		}
+		votes = append(votes, vote{
+			Approval{person, d.Head, d.At, d.Place},
+			func(rule *ApprovalRule) string { return e.voidDecision(rule, person, d) },
+		})
+	}
+	return votes
+}
+
+// rejectedAfter reports whether the person asked for changes after an approval
+// by command, even if that was dismissed since.
+func (e *evaluation) rejectedAfter(d decision.Entry) bool {
+	return slices.ContainsFunc(e.in.Snapshot.Reviews, func(r pull.Review) bool {
+		return r.State == pull.ChangesRequested && r.Author.Is(d.By) && !slices.Contains(d.Reviews, r.ID)
+	})
 }
 
 // standing returns, for each person, the latest review that says yes or no, if
@@ -194,34 +247,77 @@ func placeOf(timeline []pull.Moment, review pull.Review) int {
 	})
 }
 
-// void says why an approval of an entitled person does not count, or nothing.
+// void says why an approving review of an entitled person does not count, or
+// nothing.
 func (e *evaluation) void(rule *ApprovalRule, review pull.Review) string {
 	snap := e.in.Snapshot
-	switch {
-	case review.Author.Is(snap.Pull.Author):
-		return "the author's own approval never counts"
-	case e.bot(review.Author):
-		return "a bot's approval never counts"
+	if why := e.voidPerson(review.Author); why != "" {
+		return why
 	}
 	if why := retargeted(snap, review); why != "" {
 		return why
 	}
-	if review.Commit == snap.Pull.Head.SHA {
+	then, seen := snap.Diffs[review.Commit]
+	if !seen {
+		return e.voidHead(rule, review.Commit, nil)
+	}
+	return e.voidHead(rule, review.Commit, &then)
+}
+
+// voidDecision is void for an approval by command.
+func (e *evaluation) voidDecision(rule *ApprovalRule, person pull.Person, d decision.Entry) string {
+	p := &e.in.Snapshot.Pull
+	switch why := e.voidPerson(person); {
+	case why != "":
+		return why
+	case d.Base != p.Base.Name:
+		return fmt.Sprintf("was given for %s, not %s", d.Base, p.Base.Name)
+	case d.Retargets != retargets(e.in.Snapshot):
+		return "was given before the base was changed"
+	}
+	return e.voidHead(rule, d.Head, d.Diff)
+}
+
+func (e *evaluation) voidPerson(p pull.Person) string {
+	switch {
+	case p.Is(e.in.Snapshot.Pull.Author):
+		return "the author's own approval never counts"
+	case e.bot(p):
+		return "a bot's approval never counts"
+	}
+	return ""
+}
+
+// voidHead says why an approval given on a head does not count on the present
+// one; then is the diff of that head, or nil if it is not known.
+func (e *evaluation) voidHead(rule *ApprovalRule, given string, then *pull.Diff) string {
+	head := e.in.Snapshot.Pull.Head.SHA
+	if given == head {
 		return ""
 	}
-	pushed := fmt.Sprintf("was given on %s; %s was pushed since", short(review.Commit), short(snap.Pull.Head.SHA))
+	pushed := fmt.Sprintf("was given on %s; %s was pushed since", short(given), short(head))
 	if rule.Survive != SurviveIdenticalDiff {
 		return pushed
 	}
-	then, sawThen := snap.Diffs[review.Commit]
-	now, sawNow := snap.Diffs[snap.Pull.Head.SHA]
+	now, seen := e.in.Snapshot.Diffs[head]
 	switch {
-	case !sawThen || !sawNow:
+	case then == nil || !seen:
 		return pushed + ", and signalbox did not see whether the diff is the same"
 	case !then.Same(now):
 		return pushed + ", and the diff is another"
 	}
 	return ""
+}
+
+// retargets counts how often the base was changed.
+func retargets(snap *pull.Snapshot) int {
+	n := 0
+	for _, m := range snap.Timeline {
+		if m.Kind == pull.MomentRetarget {
+			n++
+		}
+	}
+	return n
 }
 
 // retargeted says whether the base branch was changed after a review. A review
@@ -244,18 +340,18 @@ func retargeted(snap *pull.Snapshot, review pull.Review) string {
 func (e *evaluation) rejections() []Rejection {
 	var rejections []Rejection
 	for _, review := range e.standing(pull.ChangesRequested) {
-		if !review.Author.Is(e.in.Snapshot.Pull.Author) && !e.bot(review.Author) {
+		if !review.Author.Is(e.in.Snapshot.Pull.Author) && !e.bot(review.Author) && !e.in.Decisions.ApprovedAfter(review.Author, review.ID) {
 			rejections = append(rejections, Rejection{review.Author, review.SubmittedAt})
 		}
 	}
 	return rejections
 }
 
-func approvals(n int) string {
+func plural(n int, noun string) string {
 	if n == 1 {
-		return "1 approval"
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d approvals", n)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // maxNames bounds the names in a reason.

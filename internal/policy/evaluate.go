@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"signalbox/internal/decision"
 	"signalbox/internal/fact"
 	"signalbox/internal/pull"
 )
@@ -45,6 +46,11 @@ type Input struct {
 	Answers map[Ask]Answer
 	// Teams are by the key that [TeamKey] makes.
 	Teams map[string]Team
+	// Decisions is the ledger of the pull request.
+	Decisions decision.Ledger
+	// Accounts are those who decided, as they are called now, by id. A decision
+	// of an account that is not among them does not count.
+	Accounts map[int64]pull.Person
 	// Clusters are the names of all configured clusters.
 	Clusters []string
 	// Bots are accounts that never count, signalbox's own among them.
@@ -73,6 +79,7 @@ func Evaluate(in Input) Verdict {
 		Problems:   slices.Clone(in.Problems),
 		Rejections: e.rejections(),
 	}
+	e.decisions(&v)
 	if in.Proposal != nil {
 		v.Proposed = e.propose(v)
 	}
@@ -84,6 +91,7 @@ func Evaluate(in Input) Verdict {
 // rules evaluates the operator's policy and a repository's into v.
 func (e *evaluation) rules(v *Verdict, repository *Policy) {
 	var inForce []*Policy
+	overriding := e.overriding(repository)
 	for _, pol := range []*Policy{e.in.Operator, repository} {
 		if pol == nil {
 			continue
@@ -91,10 +99,14 @@ func (e *evaluation) rules(v *Verdict, repository *Policy) {
 		inForce = append(inForce, pol)
 		v.Policies = append(v.Policies, pol.Name)
 		for i := range pol.file.Preconditions {
-			v.Results = append(v.Results, e.precondition(pol, &pol.file.Preconditions[i]))
+			r := e.precondition(pol, &pol.file.Preconditions[i])
+			if r.State.open() && overriding.passes(pol, RuleKey("precondition", r.Name)) {
+				r.State = Overridden
+			}
+			v.Results = append(v.Results, r)
 		}
 	}
-	v.Approvals = e.approvals(inForce)
+	v.Approvals = e.approvals(inForce, overriding)
 	v.Preconditions = preconditionGate(v)
 	v.Approval = approvalGate(v)
 }
@@ -200,7 +212,7 @@ func preconditionGate(v *Verdict) Gate {
 	if g, ok := problemGate(v.Problems); ok {
 		return g
 	}
-	open, applicable, first := 0, 0, ""
+	open, applicable, overridden, first := 0, 0, 0, ""
 	for _, r := range v.Results {
 		switch r.State {
 		case Unmet, Unknown:
@@ -209,6 +221,9 @@ func preconditionGate(v *Verdict) Gate {
 			if first == "" {
 				first = r.Name + ": " + r.Reason
 			}
+		case Overridden:
+			overridden++
+			applicable++
 		case Met:
 			applicable++
 		case NotApplicable:
@@ -223,6 +238,8 @@ func preconditionGate(v *Verdict) Gate {
 		return Gate{Waiting, first}
 	case applicable == 0:
 		return Gate{Clear, "no precondition is about this change"}
+	case overridden > 0:
+		return Gate{Clear, fmt.Sprintf("%d of %s overridden", overridden, plural(applicable, "precondition"))}
 	case applicable == 1:
 		return Gate{Clear, "the one precondition is met"}
 	default:
@@ -237,7 +254,10 @@ func approvalGate(v *Verdict) Gate {
 	if len(v.Rejections) > 0 {
 		return Gate{Blocked, v.Rejections[0].Person.Login + " asks for changes"}
 	}
-	open, applicable, first := 0, 0, ""
+	if len(v.Holds) > 0 {
+		return Gate{Waiting, holdText(v.Holds[0])}
+	}
+	open, applicable, overridden, first := 0, 0, 0, ""
 	for _, a := range v.Approvals {
 		switch a.State {
 		case Unmet, Unknown:
@@ -246,6 +266,9 @@ func approvalGate(v *Verdict) Gate {
 			if first == "" {
 				first = a.Name + ": " + a.Reason
 			}
+		case Overridden:
+			overridden++
+			applicable++
 		case Met:
 			applicable++
 		case NotApplicable:
@@ -258,6 +281,8 @@ func approvalGate(v *Verdict) Gate {
 		return Gate{Waiting, first}
 	case applicable == 0:
 		return Gate{Clear, "this change needs no approval"}
+	case overridden > 0:
+		return Gate{Clear, fmt.Sprintf("%d of %s overridden", overridden, plural(applicable, "approval rule"))}
 	default:
 		return Gate{Clear, "approved by " + strings.Join(approvers(v.Approvals), ", ")}
 	}

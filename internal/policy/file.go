@@ -19,6 +19,29 @@ type File struct {
 	Preconditions []Precondition `yaml:"preconditions" json:"preconditions,omitempty"`
 	// Approvals are who must agree before a merge.
 	Approvals []ApprovalRule `yaml:"approvals" json:"approvals,omitempty"`
+	// Override says who may pass what is not met; nobody if it is not given. The
+	// operator's list passes every rule, a repository's only its own.
+	Override *OverrideRule `yaml:"override" json:"override,omitempty"`
+	// Merge says whether signalbox merges when it is told to.
+	Merge *MergeRule `yaml:"merge" json:"merge,omitempty"`
+}
+
+// OverrideRule says who may pass what is unmet, unknown or not approved.
+type OverrideRule struct {
+	// From says who may; never the author of the pull request, nor a bot.
+	From People `yaml:"from" json:"from" jsonschema:"required"`
+	// TTL is how long an override lasts at most; 4h if not given.
+	TTL yamlfile.Duration `yaml:"ttl" json:"ttl,omitempty"`
+	// SecondPerson asks for the override of two people.
+	SecondPerson bool `yaml:"secondPerson" json:"secondPerson,omitempty"`
+}
+
+// MergeRule says how signalbox merges.
+type MergeRule struct {
+	// Enabled allows the command /merge.
+	Enabled bool `yaml:"enabled" json:"enabled,omitempty"`
+	// Method is how; "merge" if not given. Gitea must allow it too.
+	Method string `yaml:"method" json:"method,omitempty" jsonschema:"enum=merge,enum=rebase,enum=rebase-merge,enum=squash,enum=fast-forward-only"`
 }
 
 // Target is a cluster and the paths that reach it.

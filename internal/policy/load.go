@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -45,11 +46,22 @@ func compile(name string, f File, doc *yamlfile.Document, at yamlfile.Path) (*Po
 	return &Policy{Name: name, file: f}, nil
 }
 
+// MergeMethod returns how signalbox merges, or "" if it does not.
+func (p *Policy) MergeMethod() string {
+	if p == nil || p.file.Merge == nil || !p.file.Merge.Enabled {
+		return ""
+	}
+	return p.file.Merge.Method
+}
+
 // Teams returns the teams that the policy names, each as it is written.
 func (p *Policy) Teams() []string {
 	var teams []string
 	for _, rule := range p.file.Approvals {
 		teams = append(teams, rule.From.Teams...)
+	}
+	if p.file.Override != nil {
+		teams = append(teams, p.file.Override.From.Teams...)
 	}
 	slices.Sort(teams)
 	return slices.Compact(teams)
@@ -92,6 +104,39 @@ func (v *validator) file(f *File) {
 	names = map[string]bool{}
 	for i := range f.Approvals {
 		v.approval(v.at.At("approvals", i), &f.Approvals[i], names)
+	}
+	if f.Override != nil {
+		v.override(v.at.At("override"), f.Override)
+	}
+	if f.Merge != nil {
+		v.merge(v.at.At("merge"), f.Merge)
+	}
+}
+
+// Lengths of an override.
+const (
+	defaultTTL = 4 * time.Hour
+	maxTTL     = 7 * 24 * time.Hour
+)
+
+func (v *validator) override(at yamlfile.Path, o *OverrideRule) {
+	v.people(at.At("from"), o.From)
+	switch {
+	case o.TTL == 0:
+		o.TTL = yamlfile.Duration(defaultTTL)
+	case o.TTL.D() > maxTTL:
+		v.add(at.At("ttl"), "an override is for an emergency", "is longer than %s", maxTTL)
+	}
+}
+
+var mergeMethods = []string{"merge", "rebase", "rebase-merge", "squash", "fast-forward-only"}
+
+func (v *validator) merge(at yamlfile.Path, m *MergeRule) {
+	if m.Method == "" {
+		m.Method = mergeMethods[0]
+	}
+	if !slices.Contains(mergeMethods, m.Method) {
+		v.add(at.At("method"), yamlfile.Suggest(m.Method, mergeMethods), "%q is not known", m.Method)
 	}
 }
 
@@ -138,22 +183,26 @@ func (v *validator) approval(at yamlfile.Path, r *ApprovalRule, names map[string
 	case r.Count == 0:
 		r.Count = 1
 	}
-	if len(r.From.Teams)+len(r.From.Users) == 0 {
-		v.add(at.At("from"), "name teams or users", "names nobody")
-	}
-	v.words(at.At("from", "teams"), r.From.Teams)
-	v.words(at.At("from", "users"), r.From.Users)
-	for i, team := range r.From.Teams {
-		if strings.Count(team, "/") > 1 {
-			v.add(at.At("from", "teams", i), `write "team" or "organisation/team"`, "%q has more than one slash", team)
-		}
-	}
+	v.people(at.At("from"), r.From)
 	switch r.Survive {
 	case SurviveNone, SurviveIdenticalDiff:
 	case "":
 		r.Survive = SurviveNone
 	default:
 		v.add(at.At("survive"), yamlfile.Suggest(r.Survive, []string{SurviveNone, SurviveIdenticalDiff}), "%q is not known", r.Survive)
+	}
+}
+
+func (v *validator) people(at yamlfile.Path, p People) {
+	if len(p.Teams)+len(p.Users) == 0 {
+		v.add(at, "name teams or users", "names nobody")
+	}
+	v.words(at.At("teams"), p.Teams)
+	v.words(at.At("users"), p.Users)
+	for i, team := range p.Teams {
+		if strings.Count(team, "/") > 1 {
+			v.add(at.At("teams", i), `write "team" or "organisation/team"`, "%q has more than one slash", team)
+		}
 	}
 }
 

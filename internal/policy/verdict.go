@@ -3,6 +3,7 @@ package policy
 import (
 	"time"
 
+	"signalbox/internal/decision"
 	"signalbox/internal/fact"
 	"signalbox/internal/pull"
 )
@@ -42,9 +43,14 @@ const (
 	NotApplicable ResultState = "not-applicable"
 	Unknown       ResultState = "unknown"
 	Unmet         ResultState = "unmet"
+	// Overridden: unmet or unknown, and passed by an override.
+	Overridden ResultState = "overridden"
 )
 
-var resultRank = map[ResultState]int{NotApplicable: 0, Met: 1, Unknown: 2, Unmet: 3}
+var resultRank = map[ResultState]int{NotApplicable: 0, Met: 1, Overridden: 2, Unknown: 3, Unmet: 4}
+
+// open reports whether a rule keeps its gate from being clear.
+func (s ResultState) open() bool { return s == Unmet || s == Unknown }
 
 // Gate is the verdict of one commit status: its state and the first reason, in
 // plain words and one line.
@@ -68,6 +74,11 @@ type Verdict struct {
 	Approvals []ApprovalResult `json:"approvals,omitempty"`
 	// Rejections are reviews that ask for changes and still stand.
 	Rejections []Rejection `json:"rejections,omitempty"`
+	// Holds and Overrides are the decisions in force, with the people as they
+	// are called now; Merge is the request to merge, or nil.
+	Holds     []decision.Entry `json:"holds,omitempty"`
+	Overrides []decision.Entry `json:"overrides,omitempty"`
+	Merge     *decision.Entry  `json:"merge,omitempty"`
 	// Problems make the verdict blocked or undecided whatever the rules say.
 	Problems []Problem `json:"problems,omitempty"`
 	// Proposed is set when the pull request changes the policy.
@@ -142,6 +153,8 @@ type Approval struct {
 	Person pull.Person `json:"person"`
 	Commit string      `json:"commit"`
 	At     time.Time   `json:"at"`
+	// Place is where it was given: "review", or that of a decision.
+	Place string `json:"place"`
 }
 
 // Voided is an approval that does not count any more, or never did.
