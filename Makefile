@@ -1,0 +1,54 @@
+# Everything works on a machine with Go, and with Node for the pages of Gitea;
+# what else is needed is found out, and installed where it can be, by tools/setup.
+.POSIX:
+
+VERSION = $$(git describe --tags --always --dirty 2>/dev/null || echo unknown)
+FUZZTIME = 10s
+BENCH = .
+E2E = ./test/... ./internal/gitea/... ./internal/kube/...
+
+.PHONY: help build demo sandbox test e2e lint fmt bench fuzz generate servers setup clean
+
+help: ## Show this
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+
+build: ## Build bin/bot, one static program
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/bot ./cmd/bot
+
+demo: build ## Play the story in this terminal; needs no account and no network
+	bin/bot demo
+
+sandbox: setup ## Start Gitea, a cluster, Flux and signalbox, with a repository to try it on
+	go run ./test/sandbox
+
+# Vetting as a part of the tests compiles everything once instead of twice.
+test: setup ## Vet and test everything but the end-to-end tests, with the race detector
+	go run ./tools/gotest -race -vet=all ./...
+
+# One package at a time: the servers of one are enough for two processors.
+e2e: servers ## Run the end-to-end tests on the real servers
+	go run ./tools/gotest -tags e2e -vet=all -p 1 -count=1 -timeout 30m $(E2E)
+
+lint: setup ## Check what golangci-lint can check
+	tools/golangci-lint/run run
+
+fmt: setup ## Format the code
+	tools/golangci-lint/run fmt
+
+bench: ## Measure; BENCH=Evaluate selects
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+fuzz: ## Run every fuzz target for FUZZTIME=10s
+	tools/fuzz $(FUZZTIME)
+
+generate: ## Write the JSON schemas of deploy/schema from the Go types
+	go test ./internal/config -run TestSchemas -update
+
+servers: setup ## Build the servers of the end-to-end tests into the user's cache
+	go run ./test/realserver/cmd/build
+
+setup: ## Install a C compiler, git and the like where they are missing
+	@tools/setup
+
+clean: ## Remove what was built here; the caches stay
+	rm -rf bin
