@@ -1,0 +1,132 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"signalbox/internal/decision"
+	"signalbox/internal/pull"
+)
+
+// bucketDecisions is the name of the ledger's stream within the buckets: it has
+// a subject for each entry, on which the server takes one message and no more.
+const bucketDecisions = "decisions"
+
+// Ledger is what people decided, for ever: an entry is never changed, and
+// neither signalbox nor another client can delete or purge one.
+//
+// The id of an entry is its key, so a cause has one entry however often, and
+// from however many replicas, it is appended.
+type Ledger struct {
+	bucket *Bucket[decision.Entry]
+
+	mu     sync.RWMutex
+	byPull map[pull.Ref]map[string]decision.Entry
+}
+
+// OpenLedger makes the ledger if it is missing and returns when it is loaded.
+// It is opened once and shared.
+func OpenLedger(ctx context.Context, b *Bus) (*Ledger, error) {
+	if _, err := ensureStream(ctx, b.js, ledgerStream(), b.cfg.External.Replicas); err != nil {
+		return nil, err
+	}
+	v := newView[decision.Entry](b, bucketDecisions, ledgerStream().Name, 0)
+	if err := v.start(ctx); err != nil {
+		return nil, fmt.Errorf("load the ledger of decisions: %w", err)
+	}
+	l := &Ledger{
+		bucket: &Bucket[decision.Entry]{b: b, name: bucketDecisions, stream: ledgerStream().Name, view: v},
+		byPull: map[pull.Ref]map[string]decision.Entry{},
+	}
+	l.bucket.OnChange(l.index)
+	return l, nil
+}
+
+func ledgerStream() jetstream.StreamConfig {
+	s := bucketStream(bucketDecisions, 0)
+	s.Description = "what people decided, for ever"
+	s.DiscardNewPerSubject = true
+	s.DenyPurge = true
+	// A rollup would delete what it rolls up.
+	s.AllowRollup = false
+	return s
+}
+
+// index follows the entries. There are no changes but new ones.
+func (l *Ledger) index(key string, _, now *decision.Entry) {
+	if now == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	entries := l.byPull[now.Ref()]
+	if entries == nil {
+		entries = map[string]decision.Entry{}
+		l.byPull[now.Ref()] = entries
+	}
+	entries[key] = *now
+}
+
+// ledgerKey is the key of an entry. Ids are for people and may hold anything;
+// keys may not.
+func ledgerKey(e decision.Entry) string {
+	id := base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString([]byte(e.ID))
+	return e.Ref().String() + "." + id
+}
+
+// Append adds an entry and reports whether it is new; one whose id is there
+// already is left as it is. When it returns, the entry is as durable as an
+// event, and Entries of this process has it.
+func (l *Ledger) Append(ctx context.Context, e decision.Entry) (added bool, err error) {
+	if err := e.Check(); err != nil {
+		return false, err
+	}
+	_, err = l.bucket.Create(ctx, ledgerKey(e), e)
+	switch {
+	case errors.Is(err, ErrConflict):
+		return false, l.Sync(ctx)
+	case err != nil:
+		return false, fmt.Errorf("append decision %s: %w", e.ID, err)
+	}
+	return true, nil
+}
+
+// Entries returns the ledger of a pull request, in the order of the server.
+func (l *Ledger) Entries(ref pull.Ref) decision.Ledger {
+	l.mu.RLock()
+	keys := slices.Collect(maps.Keys(l.byPull[ref]))
+	l.mu.RUnlock()
+	return l.ordered(keys)
+}
+
+// All returns every entry, in the order of the server.
+func (l *Ledger) All() decision.Ledger {
+	var keys []string
+	for key := range l.bucket.All() {
+		keys = append(keys, key)
+	}
+	return l.ordered(keys)
+}
+
+func (l *Ledger) ordered(keys []string) decision.Ledger {
+	out := make(decision.Ledger, 0, len(keys))
+	for _, key := range keys {
+		if e, revision, ok := l.bucket.Get(key); ok {
+			e.Seq = revision
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b decision.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
+	return out
+}
+
+// Sync is the barrier; see [Bucket.Sync].
+func (l *Ledger) Sync(ctx context.Context) error { return l.bucket.Sync(ctx) }
