@@ -157,7 +157,7 @@ func TestFilesOfOneHead(t *testing.T) {
 func TestFilesWhileGiteaLags(t *testing.T) {
 	w := newWorld(t, giteatest.Options{})
 	ctx := t.Context()
-	w.Lag(true)
+	w.SetLag(giteatest.LagHead)
 	next := w.push("change", "y.yaml")
 	p, err := w.client.Pull(ctx, w.repo, w.number)
 	w.must(err)
@@ -170,10 +170,75 @@ func TestFilesWhileGiteaLags(t *testing.T) {
 	if _, err := w.client.FilesAt(ctx, w.repo, w.number, p.Head.SHA); !errors.Is(err, gitea.ErrIncomplete) {
 		t.Errorf("files of the old head: error %v, want ErrIncomplete", err)
 	}
-	w.Lag(false)
+	w.SetLag(giteatest.NoLag)
 	files, err := w.client.FilesAt(ctx, w.repo, w.number, p.Head.SHA)
 	if err != nil || len(files) != 2 {
 		t.Errorf("files %v, error %v; want 2", files, err)
+	}
+}
+
+func TestDiffAt(t *testing.T) {
+	w := newWorld(t, giteatest.Options{})
+	ctx := t.Context()
+	read := func() (pull.Pull, pull.Diff, error) {
+		t.Helper()
+		p, err := w.client.Pull(ctx, w.repo, w.number)
+		w.must(err)
+		d, err := w.client.DiffAt(ctx, p)
+		return p, d, err
+	}
+	before, want, err := read()
+	w.must(err)
+	w.ResetCalls()
+	if _, err := w.client.DiffAt(ctx, before); err != nil || w.TotalCalls() != 3 {
+		t.Errorf("again: error %v, %d calls; want 3: %v", err, w.TotalCalls(), w.Calls())
+	}
+
+	// The base moves, and the branch is rebased onto it with its old content:
+	// it undoes what happened on the base.
+	_, err = w.Push(ctx, w.repo, giteatest.Push{As: "bot", Branch: "main", Files: map[string]string{"README.md": "Changed\n"}})
+	w.must(err)
+	old, err := w.client.RawFile(ctx, w.repo, w.head, "x.yaml")
+	w.must(err)
+	rebase := giteatest.Push{
+		As: "alice", Branch: "change", From: "main", Force: true,
+		Files: map[string]string{"README.md": "Home\n", "x.yaml": string(old)},
+	}
+	for _, lag := range []giteatest.Lag{giteatest.LagHead, giteatest.LagMergeBase} {
+		w.SetLag(lag)
+		_, err = w.Push(ctx, w.repo, rebase)
+		w.must(err)
+		plain, err := w.client.Diff(ctx, w.repo, w.number)
+		if err != nil || !plain.Same(want) {
+			t.Errorf("lag %d: the stand-in does not mislead: %v, error %v", lag, plain, err)
+		}
+		if p, d, err := read(); !errors.Is(err, gitea.ErrIncomplete) {
+			t.Errorf("lag %d: %+v at %s, error %v; want ErrIncomplete", lag, d, p.Head.SHA, err)
+		}
+	}
+	w.SetLag(giteatest.NoLag)
+	_, got, err := read()
+	if err != nil || got.Same(want) || len(got.Files) != 2 {
+		t.Errorf("after the lag: %+v, error %v; want two files", got, err)
+	}
+	if _, err := w.client.DiffAt(ctx, before); !errors.Is(err, gitea.ErrIncomplete) {
+		t.Errorf("of the head before: error %v, want ErrIncomplete", err)
+	}
+
+	// The branch takes the base in, by a merge.
+	_, err = w.Push(ctx, w.repo, giteatest.Push{As: "bot", Branch: "main", Files: map[string]string{"more": "1\n"}})
+	w.must(err)
+	_, err = w.Push(ctx, w.repo, giteatest.Push{As: "alice", Branch: "change", Merge: "main"})
+	w.must(err)
+	p, got, err := read()
+	main, _ := w.Tip(ctx, w.repo, "main")
+	if err != nil || p.MergeBase != main || len(got.Files) != 2 {
+		t.Errorf("after a merge: merge base %s of %s, %+v, error %v", p.MergeBase, main, got, err)
+	}
+
+	w.during(".diff", "", func() { w.push("change", "late.yaml") })
+	if _, _, err := read(); !errors.Is(err, gitea.ErrIncomplete) {
+		t.Errorf("a push meanwhile: error %v, want ErrIncomplete", err)
 	}
 }
 

@@ -20,9 +20,6 @@ import (
 	"signalbox/internal/pull"
 )
 
-// maxDiff bounds a diff that is read, in bytes.
-const maxDiff = 64 << 20
-
 // maxFile bounds a file that is read, in bytes.
 const maxFile = 1 << 20
 
@@ -81,21 +78,6 @@ func change(status string) pull.Change {
 		return c
 	}
 	return pull.Modified
-}
-
-// Diff returns the identity of the change that a pull request makes, taken
-// from the merge base to the commit that [Client.Head] tells. Whoever keeps it
-// for a head makes sure that Head told that commit before and after.
-func (c *Client) Diff(ctx context.Context, repo pull.Repo, number int64) (pull.Diff, error) {
-	const operation = "read the diff of %s#%d"
-	resp, err := c.get(ctx, call{route: "/repos/:owner/:repo/pulls/:n.diff", stream: true, limit: maxDiff},
-		fmt.Sprintf("%s/pulls/%d.diff", repoPath(repo), number), url.Values{"binary": {"true"}})
-	if err != nil {
-		return pull.Diff{}, c.fail(err, nil, operation, repo, number)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	d, err := pull.ReadDiff(resp.Body)
-	return d, c.fail(err, nil, operation, repo, number)
 }
 
 // RawFile returns a file, or [ErrNotFound]. The reference is the name of a

@@ -35,8 +35,8 @@ func (c *Client) OpenPulls(ctx context.Context, repo pull.Repo) ([]pull.Pull, er
 }
 
 // Pull returns a pull request. Its head commit is the tip of its branch, which
-// for a moment after a push is ahead of what Gitea bases files and diff on: see
-// [Client.Files] and [Client.Head].
+// for a moment after a push is ahead of what Gitea bases files and diff on, and
+// so may the merge base be behind: see [Client.FilesAt] and [Client.DiffAt].
 func (c *Client) Pull(ctx context.Context, repo pull.Repo, number int64) (pull.Pull, error) {
 	const operation = "read pull request %s#%d"
 	api, err := c.sdk(ctx, call{route: "/repos/:owner/:repo/pulls/:n"})

@@ -146,6 +146,10 @@ func (t *transport) once(req *http.Request, info call) (_ *http.Response, err er
 		resp.Body = &bounded{body: resp.Body, left: limit, done: cancel}
 		return resp, nil
 	}
+	if resp.ContentLength > limit {
+		_ = resp.Body.Close()
+		return nil, ErrTooLarge
+	}
 	whole := bounded{body: resp.Body, left: limit, done: func() {}}
 	data, err := io.ReadAll(&whole)
 	_ = whole.Close()

@@ -190,6 +190,9 @@ type Push struct {
 	// starts the branch anew there.
 	From  string
 	Force bool
+	// Merge takes another branch in: the commit has its tip as second parent, and
+	// its files where only it changed them.
+	Merge string
 	// Files are written, Remove deleted, Rename moved (from old to new path),
 	// Modes set, such as "100755". A push with none of them moves the branch to
 	// From, or makes an empty commit.
@@ -241,7 +244,7 @@ func (s *Server) Push(_ context.Context, of pull.Repo, push Push) (sha string, e
 		} else if push.From != "" {
 			return fmt.Errorf("branch %q exists; it starts anew only with Force", push.Branch)
 		}
-		c, err := s.newCommit(push, parent, by)
+		c, err := s.newCommit(r, push, parent, by)
 		if err != nil {
 			return err
 		}
@@ -253,8 +256,17 @@ func (s *Server) Push(_ context.Context, of pull.Repo, push Push) (sha string, e
 	return sha, err
 }
 
-func (s *Server) newCommit(push Push, parent string, by *account) (*commit, error) {
-	files := tree(s.model.treeAt(parent), push.Files, push.Remove)
+func (s *Server) newCommit(r *repo, push Push, parent string, by *account) (*commit, error) {
+	parents, files := []string{parent}, s.model.treeAt(parent)
+	if push.Merge != "" {
+		other, ok := r.branches[push.Merge]
+		if !ok {
+			return nil, fmt.Errorf("there is no branch %q to merge", push.Merge)
+		}
+		parents = append(parents, other)
+		files = s.model.merged(parent, other)
+	}
+	files = tree(files, push.Files, push.Remove)
 	for from, to := range push.Rename {
 		f, ok := files[from]
 		if !ok {
@@ -275,7 +287,7 @@ func (s *Server) newCommit(push Push, parent string, by *account) (*commit, erro
 	if message == "" {
 		message = "Change files"
 	}
-	return s.model.commit(commit{parents: []string{parent}, tree: files, message: message, author: by, when: s.now()}), nil
+	return s.model.commit(commit{parents: parents, tree: files, message: message, author: by, when: s.now()}), nil
 }
 
 // pushed does what follows a push: the event, and pull requests that follow.
@@ -291,24 +303,39 @@ func (s *Server) pushed(r *repo, branch, before, after string, by *account, forc
 		"ref": "refs/heads/" + branch, "before": before, "after": after, "commits": []any{head}, "total_commits": 1,
 		"head_commit": head, "pusher": s.userJSON(by), "sender": s.userJSON(by),
 	})
-	if follow := func() { s.followAll(r, branch, after, by, force) }; s.lag {
-		s.late = append(s.late, follow)
-	} else {
-		follow()
+	if s.lag == NoLag {
+		s.followAll(r, branch, after, by, force)
+		return
 	}
+	if s.lag == LagMergeBase {
+		for _, p := range s.pullsFrom(r, branch) {
+			p.headSHA, p.repo.objects[after] = after, true
+		}
+	}
+	s.late = append(s.late, func() { s.followAll(r, branch, after, by, force) })
+}
+
+// pullsFrom returns the open pull requests from a branch.
+func (s *Server) pullsFrom(r *repo, branch string) []*pullRequest {
+	var list []*pullRequest
+	for _, base := range s.model.repos {
+		for _, p := range base.pulls {
+			if !p.closed && p.headRepo == r && p.head == branch {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
 }
 
 // followAll updates the pull requests from and to a branch.
 func (s *Server) followAll(r *repo, branch, after string, by *account, force bool) {
-	for _, base := range s.model.repos {
-		for _, p := range base.pulls {
-			switch {
-			case p.closed:
-			case p.headRepo == r && p.head == branch && p.headSHA != after:
-				s.follow(p, after, by, force)
-			case p.repo == r && p.base == branch:
-				p.mergeBase = s.model.mergeBase(after, p.headSHA)
-			}
+	for _, p := range s.pullsFrom(r, branch) {
+		s.follow(p, after, by, force)
+	}
+	for _, p := range r.pulls {
+		if !p.closed && p.base == branch {
+			p.mergeBase = s.model.mergeBase(after, p.headSHA)
 		}
 	}
 }

@@ -315,15 +315,8 @@ func (s *Server) Merge(_ context.Context, of pull.Repo, number int64, as string)
 			return errClosed
 		}
 		before := p.repo.branches[p.base]
-		files := tree(s.model.treeAt(before), nil, nil)
-		for _, c := range s.changes(p) {
-			delete(files, c.old)
-			if c.after.mode != "" {
-				files[c.path] = c.after
-			}
-		}
 		c := s.model.commit(commit{
-			parents: []string{before, p.headSHA}, tree: files, author: by, when: s.now(),
+			parents: []string{before, p.headSHA}, tree: s.model.merged(before, p.headSHA), author: by, when: s.now(),
 			message: fmt.Sprintf("Merge pull request %q (#%d)", p.title, p.number),
 		})
 		p.closed, p.merged, p.mergedBy = true, true, by

@@ -37,9 +37,18 @@ func getPull(r *request, p *pullRequest) error {
 	return nil
 }
 
-// changes of a pull request, from the merge base to the reference.
+// changes are those of the diff: from the merge base that is stored to the
+// reference.
 func (s *Server) changes(p *pullRequest) []change {
 	return changes(s.model.treeAt(p.mergeBase), s.model.treeAt(p.headSHA))
+}
+
+// listed are the changes of the list of files: it finds the merge base anew.
+func (s *Server) listed(p *pullRequest) []change {
+	if p.merged {
+		return s.changes(p)
+	}
+	return changes(s.model.treeAt(s.model.mergeBase(p.repo.branches[p.base], p.headSHA)), s.model.treeAt(p.headSHA))
 }
 
 func getDiff(r *request, p *pullRequest) error {
@@ -54,7 +63,7 @@ func getDiff(r *request, p *pullRequest) error {
 
 func listFiles(r *request, p *pullRequest) error {
 	var list []*sdk.ChangedFile
-	for _, c := range r.server.changes(p) {
+	for _, c := range r.server.listed(p) {
 		added, removed := c.lines()
 		escaped := escapeSegments(c.path)
 		f := &sdk.ChangedFile{

@@ -3,6 +3,7 @@ package giteatest
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -127,13 +128,16 @@ func getCommit(r *request, repo *repo) error {
 	if !repo.objects[sha] {
 		return errNotFound
 	}
-	c := r.server.model.commits[sha]
+	writeJSON(r.w, http.StatusOK, commitJSON(r.server.model.commits[sha]))
+	return nil
+}
+
+func commitJSON(c *commit) map[string]any {
 	parents := []any{}
 	for _, p := range c.parents {
 		parents = append(parents, map[string]any{"sha": p})
 	}
-	writeJSON(r.w, http.StatusOK, map[string]any{"sha": sha, "parents": parents, "commit": map[string]any{"message": c.message}})
-	return nil
+	return map[string]any{"sha": c.sha, "parents": parents, "commit": map[string]any{"message": c.message}}
 }
 
 func getRef(r *request, repo *repo) error {
@@ -170,8 +174,8 @@ func listCommits(r *request, repo *repo) error {
 		}
 	}
 	var list []any
-	for sha := range left {
-		list = append(list, map[string]any{"sha": sha})
+	for _, sha := range slices.Sorted(maps.Keys(left)) {
+		list = append(list, commitJSON(r.server.model.commits[sha]))
 	}
 	return page(r, list)
 }

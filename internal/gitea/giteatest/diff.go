@@ -221,7 +221,8 @@ func span(from, to int) string {
 	}
 }
 
-// quote writes a path as git does: in C's way where it has special bytes.
+// quote writes a path as git does with Gitea's settings: in C's way where it
+// has special bytes, and letters of all languages as they are.
 func quote(path string) string {
 	plain := true
 	var b strings.Builder
@@ -234,7 +235,7 @@ func quote(path string) string {
 			b.WriteString(`\n`)
 		case c == '\t':
 			b.WriteString(`\t`)
-		case c < ' ' || c >= 0x7f:
+		case c < ' ' || c == 0x7f:
 			fmt.Fprintf(&b, "\\%03o", c)
 		default:
 			b.WriteByte(c)

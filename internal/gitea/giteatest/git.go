@@ -74,6 +74,19 @@ func (m *model) mergeBase(a, b string) string {
 	return best
 }
 
+// merged returns the files of a commit with what another one changed since they
+// parted; where both did, the other one's side.
+func (m *model) merged(ours, theirs string) map[string]blob {
+	files := maps.Clone(m.treeAt(ours))
+	for _, c := range changes(m.treeAt(m.mergeBase(ours, theirs)), m.treeAt(theirs)) {
+		delete(files, c.old)
+		if c.after.mode != "" {
+			files[c.path] = c.after
+		}
+	}
+	return files
+}
+
 // treeAt returns the files of a commit; an unknown one has none.
 func (m *model) treeAt(sha string) map[string]blob {
 	if c, ok := m.commits[sha]; ok {

@@ -41,7 +41,7 @@ type Server struct {
 	fail   func(*http.Request) *Response
 	down   bool
 	slow   time.Duration
-	lag    bool
+	lag    Lag
 	late   []func()
 	closed chan struct{}
 }
@@ -159,15 +159,29 @@ func (s *Server) Slow(by time.Duration) {
 	s.slow = by
 }
 
-// Lag makes pull requests stay behind their branches, as in a real Gitea for
-// the moment between a push and the work that it queues: files and diff are of
-// the old head, the pull request itself tells the new one. Ending it does the
-// work.
-func (s *Server) Lag(on bool) {
+// Lag is how far pull requests stay behind their branches, as they do in a
+// real Gitea for the moment between a push and the work that it queues.
+type Lag int
+
+// What follows a push at once.
+const (
+	// Everything: there is no lag.
+	NoLag Lag = iota
+	// LagMergeBase: the reference follows, the merge base that the diff is taken
+	// from stays, and no event comes.
+	LagMergeBase
+	// LagHead: nothing; files and diff are of the old head, while the pull
+	// request itself tells the new one.
+	LagHead
+)
+
+// SetLag sets the lag for what is pushed from now on. Without one, all that was
+// left is done.
+func (s *Server) SetLag(lag Lag) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lag = on
-	if on {
+	s.lag = lag
+	if lag != NoLag {
 		return
 	}
 	late := s.late

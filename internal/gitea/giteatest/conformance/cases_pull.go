@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -224,10 +225,19 @@ func diff(t *testing.T, e env) {
 	e.push(t, r, change)
 	number, err := e.OpenPull(e.ctx, r, giteatest.NewPull{As: e.alice.Login, Title: "Diff", Head: "change"})
 	must(t, err)
+	// Gitea takes a moment to find the new merge base, and says so to nobody.
 	read := func() pull.Diff {
 		t.Helper()
-		d, err := e.client.Diff(e.ctx, r, number)
-		must(t, err)
+		var d pull.Diff
+		e.eventually(t, "a diff of the head", func() bool {
+			p, err := e.client.Pull(e.ctx, r, number)
+			must(t, err)
+			d, err = e.client.DiffAt(e.ctx, p)
+			if !errors.Is(err, gitea.ErrIncomplete) {
+				must(t, err)
+			}
+			return err == nil
+		})
 		return d
 	}
 	first := read()
@@ -247,10 +257,51 @@ func diff(t *testing.T, e env) {
 		t.Errorf("a rebase changed the diff:\n%+v\n%+v", first, rebased)
 	}
 
+	// The base moves on elsewhere, and the branch takes it in by a merge.
+	e.push(t, r, giteatest.Push{As: e.bot.Login, Branch: "main", Files: map[string]string{"elsewhere.yaml": "e: 1\n"}})
+	e.push(t, r, giteatest.Push{Branch: "change", Merge: "main"})
+	if merged := read(); !first.Same(merged) {
+		t.Errorf("a merge of the base changed the diff:\n%+v\n%+v", first, merged)
+	}
+
 	e.push(t, r, giteatest.Push{Branch: "change", Files: map[string]string{"no newline.txt": "end."}})
 	if first.Same(read()) {
 		t.Error("another change has the same diff")
 	}
 	_, err = e.client.Diff(e.ctx, r, 99)
 	wantError(t, "the diff of a missing pull request", err, gitea.ErrNotFound)
+}
+
+// diffText has what a text patch can hold, and the identity that a real Gitea
+// gives it. Binary files are not in it: their identity depends on how the
+// server compresses.
+func diffText(t *testing.T, e env) {
+	r := e.repo(t, "identity-of-diff")
+	e.push(t, r, giteatest.Push{
+		Branch: "change",
+		Files: map[string]string{
+			"clusters/base/app.yaml": strings.NewReplacer("a: 1\n", "", "g: 7", "g: 8").Replace(base["clusters/base/app.yaml"]),
+			"new file.yaml":          "x: 1\ny: 2\n",
+			"no newline":             "end",
+			"empty":                  "",
+			"ünï\t\"code\".yaml":     "u: 1\n",
+		},
+		Remove: []string{"README.md"},
+		Rename: map[string]string{"clusters/base/old name.txt": "apps/new name.txt"},
+		Modes:  map[string]string{"run.sh": "100755"},
+	})
+	number, err := e.OpenPull(e.ctx, r, giteatest.NewPull{As: e.alice.Login, Title: "Diff", Head: "change"})
+	must(t, err)
+	got, err := e.client.Diff(e.ctx, r, number)
+	must(t, err)
+	same(t, "identity", pull.Diff{Files: []pull.FileDiff{
+		{Header: "2aedb69afe73518fc6044c7337250817", Old: "2fd89ce", New: "0000000", Hunks: "1e0a484e371b518981dc664de972048d"},
+		{Header: "54f9ba904b741b4ff5b71dc816d7a31e"},
+		{Header: "363c1ed66a347a303d01a15670a20e49", Old: "3e1edb0", New: "937a399", Hunks: "6a35cd0cc91449b2fb2108e7f074549c"},
+		{Header: "9a3a232816f23230d829d514a9bfa6c4", Old: "0000000", New: "e69de29"},
+		{Header: "d6bf2e0e69e1405cef720dbf3a9b06da", Old: "0000000", New: "a464ffd", Hunks: "2de992ca985e7de8dfb8512582020c64"},
+		{Header: "996233f117511d1f319a11c68bd2762b", Old: "0000000", New: "e32b0df", Hunks: "5f3c2cfca4814d3e9b8054d0374d2da2"},
+		{Header: "63f1db63fbfa672ccab9f54eacf62498"},
+		{Header: "640cb04fb7decdddb312e8726b545194", Old: "0000000", New: "b1b2614", Hunks: "a4b0fdea08dd3947574d3d984f64659e"},
+	}}, got)
 }

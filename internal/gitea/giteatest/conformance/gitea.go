@@ -374,6 +374,11 @@ func (w workTree) push(ctx context.Context, remote string, push giteatest.Push) 
 			return "", err
 		}
 	}
+	if push.Merge != "" {
+		if _, err := w.git(ctx, "merge", "-q", "--no-commit", "--no-ff", "-X", "theirs", "refs/remotes/origin/"+push.Merge); err != nil {
+			return "", err
+		}
+	}
 	if err := w.change(ctx, push); err != nil {
 		return "", err
 	}

@@ -34,6 +34,7 @@ func Run(t *testing.T, backend Backend) {
 		{"files", files},
 		{"many files", manyFiles},
 		{"diff", diff},
+		{"diff of text", diffText},
 		{"reviews", reviews},
 		{"hidden reviews", hiddenReviews},
 		{"timeline", timeline},
