@@ -23,7 +23,7 @@ func run(args []string) int {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 
-	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...) //nolint:noctx // It ends by the signal.
+	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = os.Stderr
 	events, err := cmd.StdoutPipe()
 	if err == nil {
