@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -41,9 +40,9 @@ type Bus struct {
 	// consumers and following count what Close waits for: consumers, which end
 	// at closing, and the views that their handlers read, which end at abort.
 	consumers, following sync.WaitGroup
-	// acked holds, by stream, the last sequence that this process was told of.
-	acked map[string]*atomic.Uint64
-	// views are the buckets in use, for Health.
+	// reconnect is closed, and replaced, when the connection was made again.
+	reconnect chan struct{}
+	// views are the buckets that are open, by name.
 	views map[string]interface{ healthy() error }
 }
 
@@ -62,7 +61,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger, reg prometheus.Regi
 		unregister: func() {},
 		closing:    make(chan struct{}),
 		abort:      make(chan struct{}),
-		acked:      map[string]*atomic.Uint64{},
+		reconnect:  make(chan struct{}),
 		views:      map[string]interface{ healthy() error }{},
 	}
 	defer func() {
@@ -99,7 +98,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger, reg prometheus.Regi
 }
 
 func (b *Bus) connect() (err error) {
-	opts := commonOptions(b.log, b.metrics)
+	opts := commonOptions(b.log, b.metrics, b.announceReconnect)
 	if b.cfg.embedded() {
 		if b.server, err = startEmbedded(b.cfg, b.log); err != nil {
 			return err
@@ -158,8 +157,11 @@ func (b *Bus) Work() *Work { return b.work }
 // Dead returns what could not be handled.
 func (b *Bus) Dead() *Dead { return b.dead }
 
-// Health says whether the bus can be used now. The error says what is wrong.
+// Health says whether the bus can be used now. The error says what is wrong. A
+// server that does not answer within two seconds counts as gone.
 func (b *Bus) Health(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
 	b.mu.Lock()
 	closed, views := b.closed, make([]interface{ healthy() error }, 0, len(b.views))
 	for _, v := range b.views {
@@ -275,24 +277,40 @@ func until(ctx context.Context, ch <-chan struct{}) (context.Context, context.Ca
 	}
 }
 
-// noteAck remembers that a message of a stream is stored.
-func (b *Bus) noteAck(stream string, seq uint64) {
-	last := b.lastAcked(stream)
-	for {
-		old := last.Load()
-		if seq <= old || last.CompareAndSwap(old, seq) {
-			return
-		}
+// reconnected returns a channel that is closed at the next reconnect: what was
+// asked of the server before may be lost then.
+func (b *Bus) reconnected() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.reconnect
+}
+
+func (b *Bus) announceReconnect() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.reconnect)
+	b.reconnect = make(chan struct{})
+}
+
+// connectedAgain waits while there is no connection.
+func (b *Bus) connectedAgain(ctx context.Context) {
+	again := b.reconnected() // before the check, so that none is missed
+	if b.nc.IsConnected() {
+		return
+	}
+	select {
+	case <-again:
+	case <-ctx.Done():
 	}
 }
 
-func (b *Bus) lastAcked(stream string) *atomic.Uint64 {
+// addView enters an open bucket. It fails when there is one of that name.
+func (b *Bus) addView(name string, v interface{ healthy() error }) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	a, ok := b.acked[stream]
-	if !ok {
-		a = new(atomic.Uint64)
-		b.acked[stream] = a
+	if _, open := b.views[name]; open {
+		return false
 	}
-	return a
+	b.views[name] = v
+	return true
 }

@@ -1,10 +1,12 @@
 package bus
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -12,8 +14,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// commonOptions are the options of every connection.
-func commonOptions(log *slog.Logger, m *metrics) []nats.Option {
+// commonOptions are the options of every connection. The function is called
+// each time after the connection was made again.
+func commonOptions(log *slog.Logger, m *metrics, reconnected func()) []nats.Option {
 	return []nats.Option{
 		nats.Name("signalbox"),
 		nats.MaxReconnects(-1),
@@ -32,13 +35,18 @@ func commonOptions(log *slog.Logger, m *metrics) []nats.Option {
 			m.connected.Set(1)
 			m.reconnects.Inc()
 			log.Info("connected to NATS again", "server", nc.ConnectedUrlRedacted())
+			reconnected()
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			subject := ""
 			if sub != nil {
 				subject = sub.Subject
 			}
-			log.Error("NATS reports an error", "error", err, "subject", subject)
+			level := slog.LevelError
+			if op := (*net.OpError)(nil); errors.As(err, &op) {
+				level = slog.LevelDebug // a broken connection, which is told above
+			}
+			log.Log(context.Background(), level, "NATS reports an error", "error", err, "subject", subject)
 		}),
 	}
 }

@@ -99,12 +99,9 @@ func (b *Bus) consume(ctx context.Context, c consumer) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 10*time.Second
 	for {
-		cons, err := b.js.CreateOrUpdateConsumer(taking, c.stream, c.config)
+		cons, err := b.setUp(taking, c)
 		switch {
-		case taking.Err() != nil:
-			return nil
 		case err == nil:
-			b.metrics.lag.add(c.stream+" "+c.config.Durable, lagSource{c.label, cons.Info})
 			wait.Reset()
 			err = b.takeAll(taking, handling, c, cons)
 		case refused(err):
@@ -113,9 +110,12 @@ func (b *Bus) consume(ctx context.Context, c consumer) error {
 		if taking.Err() != nil {
 			return nil
 		}
+		if errors.Is(err, errReconnected) {
+			continue
+		}
 		b.metrics.recreated.WithLabelValues(c.label).Inc()
 		delay := wait.NextBackOff()
-		b.interrupted("consumer interrupted; it is set up again", "consumer", c.label, "stream", c.stream, "error", err, "in", delay)
+		b.interrupted("consumer interrupted; it is set up again", err, "consumer", c.label, "stream", c.stream, "in", delay)
 		select {
 		case <-taking.Done():
 			return nil
@@ -124,14 +124,55 @@ func (b *Bus) consume(ctx context.Context, c consumer) error {
 	}
 }
 
-// interrupted logs what had to be set up again. While there is no connection,
-// which is logged already, it is not worth a warning.
-func (b *Bus) interrupted(message string, args ...any) {
+// errReconnected says that the connection is a new one, so that no answer will
+// come to what was asked on the old one.
+var errReconnected = errors.New("the connection was made again")
+
+// setUp makes the consumer or brings it to the wanted form.
+func (b *Bus) setUp(taking context.Context, c consumer) (jetstream.Consumer, error) {
+	b.connectedAgain(taking)
+	ctx, cancel := until(taking, b.reconnected())
+	defer cancel()
+	cons, err := b.js.CreateOrUpdateConsumer(ctx, c.stream, c.config)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, errReconnected
+		}
+		return nil, err
+	}
+	b.metrics.lag.add(c.stream+" "+c.config.Durable, lagSource{c.label, cons.Info})
+	return cons, nil
+}
+
+// next waits for one message; nil means that it is to be asked for again.
+//
+// One at a time, because one that waits in a buffer here could be handled by
+// another worker or replica. The iterator of the library is not used: with a
+// buffer of one it may forget to ask for the next message.
+func (b *Bus) next(taking context.Context, cons jetstream.Consumer) (jetstream.Msg, error) {
+	ctx, cancel := until(taking, b.reconnected())
+	defer cancel()
+	msg, err := cons.Next(jetstream.FetchContext(ctx), jetstream.FetchHeartbeat(b.cfg.timing.heartbeat))
+	switch {
+	case err == nil:
+		return msg, nil
+	case taking.Err() != nil:
+		return nil, taking.Err()
+	case errors.Is(err, nats.ErrTimeout), ctx.Err() != nil:
+		return nil, nil // there was none for a while, or the connection is a new one
+	}
+	return nil, err
+}
+
+// interrupted logs what is set up again and why. It is not worth a warning
+// while there is no connection, which is logged already, nor when the server
+// said that it passes its duties on.
+func (b *Bus) interrupted(message string, err error, args ...any) {
 	level := slog.LevelWarn
-	if !b.nc.IsConnected() {
+	if !b.nc.IsConnected() || errors.Is(err, jetstream.ErrServerShutdown) || errors.Is(err, jetstream.ErrConsumerLeadershipChanged) {
 		level = slog.LevelDebug
 	}
-	b.log.Log(context.Background(), level, message, args...)
+	b.log.Log(context.Background(), level, message, append(args, "error", err)...)
 }
 
 // validName is what NATS takes as the name of a consumer, narrowed to what is
@@ -152,18 +193,13 @@ func (b *Bus) takeAll(taking, handling context.Context, c consumer, cons jetstre
 	for range max(c.workers, 1) {
 		group.Go(func() error {
 			for {
-				// One message at a time: one that waits in a buffer here could be
-				// handled by another worker or replica. The iterator of the library
-				// is not used because with a buffer of one it may forget to ask for
-				// the next message.
-				msg, err := cons.Next(jetstream.FetchContext(taking), jetstream.FetchHeartbeat(b.cfg.timing.heartbeat))
-				if errors.Is(err, nats.ErrTimeout) {
-					continue // there was none for a while
-				}
+				msg, err := b.next(taking, cons)
 				if err != nil {
 					return err
 				}
-				b.deliver(handling, c, msg)
+				if msg != nil {
+					b.deliver(handling, c, msg)
+				}
 			}
 		})
 	}

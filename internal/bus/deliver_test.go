@@ -47,6 +47,7 @@ func dead(t testing.TB, b *Bus) []DeadLetter {
 }
 
 func TestEventsArriveWhole(t *testing.T) {
+	t.Parallel()
 	b := open(t, Config{})
 	sent := event(t, "gitea/1", 12)
 	publish(t, b, sent)
@@ -59,6 +60,7 @@ func TestEventsArriveWhole(t *testing.T) {
 }
 
 func TestEventIsKeptOnce(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	b := open(t, Config{Embedded: Embedded{Dir: dir}})
 	var seen record[string]
@@ -86,6 +88,7 @@ func TestEventIsKeptOnce(t *testing.T) {
 }
 
 func TestPublishRefuses(t *testing.T) {
+	t.Parallel()
 	b := open(t, Config{})
 	ok := event(t, "gitea/1", 1)
 	large := ok
@@ -111,6 +114,7 @@ func TestPublishRefuses(t *testing.T) {
 }
 
 func TestFailedEventIsTriedAgainLater(t *testing.T) {
+	t.Parallel()
 	b := open(t, Config{})
 	var tries record[string]
 	consumeEvents(t, b, "pull", func(_ context.Context, e events.Event) error {
@@ -164,6 +168,7 @@ func TestRetryDelay(t *testing.T) {
 }
 
 func TestWhatCannotBeHandledIsPutAside(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name       string
 		send       func(*testing.T, *Bus)
@@ -224,6 +229,7 @@ func TestWhatCannotBeHandledIsPutAside(t *testing.T) {
 }
 
 func TestMessageThatEndsTheProcessIsPutAside(t *testing.T) {
+	t.Parallel()
 	b := open(t, Config{MaxDeliveries: 3, timing: timing{ackWait: 50 * time.Millisecond}})
 	publish(t, b, event(t, "gitea/1", 1))
 	// A client that takes the message and never answers, as a process that dies.
@@ -248,6 +254,7 @@ func TestMessageThatEndsTheProcessIsPutAside(t *testing.T) {
 }
 
 func TestCancelledHandlerLeavesItsMessage(t *testing.T) {
+	t.Parallel()
 	b := open(t, Config{timing: timing{ackWait: 200 * time.Millisecond}})
 	started := make(chan struct{})
 	stop := consumeEvents(t, b, "pull", func(ctx context.Context, _ events.Event) error {
@@ -268,6 +275,7 @@ func TestCancelledHandlerLeavesItsMessage(t *testing.T) {
 }
 
 func TestLongHandlerKeepsItsMessage(t *testing.T) {
+	t.Parallel()
 	b := open(t, Config{timing: timing{ackWait: 200 * time.Millisecond}})
 	var calls atomic.Int32
 	finished := make(chan struct{})
@@ -290,6 +298,7 @@ func TestLongHandlerKeepsItsMessage(t *testing.T) {
 }
 
 func TestSlowEventDoesNotHoldUpOthers(t *testing.T) {
+	t.Parallel()
 	b := open(t, Config{Workers: 2})
 	release := make(chan struct{})
 	defer close(release)
@@ -310,6 +319,7 @@ func TestSlowEventDoesNotHoldUpOthers(t *testing.T) {
 }
 
 func TestDeletedConsumerIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	b := open(t, Config{timing: timing{heartbeat: 500 * time.Millisecond}})
 	var seen record[string]
 	consumeEvents(t, b, "pull", func(_ context.Context, e events.Event) error { seen.add(e.ID); return nil })
@@ -329,6 +339,7 @@ func TestDeletedConsumerIsMadeAgain(t *testing.T) {
 }
 
 func TestConsumerThatCannotBeIsAnError(t *testing.T) {
+	t.Parallel()
 	b := open(t, Config{})
 	for name, consume := range map[string]func() error{
 		"orders.>": func() error {
@@ -348,6 +359,7 @@ func TestConsumerThatCannotBeIsAnError(t *testing.T) {
 }
 
 func TestDeadLetterIsTriedAgainByItsOwnConsumer(t *testing.T) {
+	t.Parallel()
 	b := open(t, Config{})
 	var mine, others record[string]
 	var healed atomic.Bool
@@ -398,6 +410,7 @@ func TestDeadLetterIsTriedAgainByItsOwnConsumer(t *testing.T) {
 }
 
 func TestDeadLetterOfAFactIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	b := open(t, Config{})
 	var healed atomic.Bool
 	var seen record[fact.Key]
@@ -435,6 +448,7 @@ func TestDeadLetterOfAFactIsTriedAgain(t *testing.T) {
 }
 
 func TestDeadLetterTooLargeKeepsItsReason(t *testing.T) {
+	t.Parallel()
 	b := open(t, Config{})
 	// Somebody else's message may be as large as the server takes.
 	msg := &nats.Msg{Subject: "event.gitea.pull.7.1", Data: []byte(strings.Repeat("x", maxPayload-10))}

@@ -82,11 +82,11 @@ const maxConflicts = 10
 
 func (f *Facts) put(ctx context.Context, v fact.Fact, replaces func(old fact.Fact) bool) (bool, error) {
 	key := v.Key.String()
+	// Against a view that lags, a change could look like none.
+	if err := f.bucket.Sync(ctx); err != nil {
+		return false, fmt.Errorf("put fact %s: %w", key, err)
+	}
 	for range maxConflicts {
-		// Against a view that lags, a change could look like none.
-		if err := f.bucket.Sync(ctx); err != nil {
-			return false, fmt.Errorf("put fact %s: %w", key, err)
-		}
 		old, revision, ok := f.bucket.Get(key)
 		if ok && !replaces(old) {
 			return false, nil
@@ -184,6 +184,11 @@ func (f *Facts) Consume(ctx context.Context, name string, h func(context.Context
 			defer cancel()
 			if err := f.bucket.view.wait(wait, d.seq); err != nil {
 				return err
+			}
+			if f.Revision(key) < d.seq { // deleted, or replaced before the view saw it
+				if err := f.bucket.view.barrier(wait); err != nil {
+					return err
+				}
 			}
 			return h(ctx, key)
 		},

@@ -40,6 +40,7 @@ func entryIDs(l decision.Ledger) []string {
 }
 
 func TestLedgerKeepsOneEntryForACause(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	b := open(t, Config{Embedded: Embedded{Dir: dir}})
 	l := openLedger(t, b)
@@ -83,6 +84,7 @@ func TestLedgerKeepsOneEntryForACause(t *testing.T) {
 }
 
 func TestLedgerCannotBeShortened(t *testing.T) {
+	t.Parallel()
 	_, ext := external(t, nil)
 	b := open(t, Config{External: ext})
 	l := openLedger(t, b)

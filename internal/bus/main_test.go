@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -278,4 +279,15 @@ func counted(t testing.TB, c prometheus.Collector) float64 {
 		t.Fatalf("%d families, %v", len(families), err)
 	}
 	return families[0].GetMetric()[0].GetCounter().GetValue()
+}
+
+func msgFor(subject, data string) *nats.Msg { return &nats.Msg{Subject: subject, Data: []byte(data)} }
+
+func mustStream(t testing.TB, js jetstream.JetStream, name string) jetstream.Stream {
+	t.Helper()
+	s, err := js.Stream(deadline(t), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -50,6 +50,7 @@ func TestConfigIsChecked(t *testing.T) {
 }
 
 func TestDirectoryIsLocked(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := startProcess(t, "hold", dir)
 	if p.line != "ready" {
@@ -69,6 +70,7 @@ func TestDirectoryIsLocked(t *testing.T) {
 }
 
 func TestDirectoryIsPrivate(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "made", "here")
 	open(t, Config{Embedded: Embedded{Dir: dir}})
 	info, err := os.Stat(dir)
@@ -81,6 +83,7 @@ func TestDirectoryIsPrivate(t *testing.T) {
 }
 
 func TestEmbeddedServerDoesNotListen(t *testing.T) {
+	t.Parallel()
 	b := open(t, Config{})
 	if addr := b.server.srv.Addr(); addr != nil {
 		t.Errorf("it listens on %v", addr)
@@ -88,6 +91,7 @@ func TestEmbeddedServerDoesNotListen(t *testing.T) {
 }
 
 func TestStreamsAreUpgraded(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	b := open(t, Config{Embedded: Embedded{Dir: dir}, EventsMaxAge: 48 * time.Hour})
 	publish(t, b, event(t, "gitea/1", 1))
@@ -103,6 +107,7 @@ func TestStreamsAreUpgraded(t *testing.T) {
 }
 
 func TestStreamsAreLeftAloneWhenTheyFit(t *testing.T) {
+	t.Parallel()
 	b := open(t, Config{})
 	for _, want := range streams(b.cfg) {
 		have, err := b.js.Stream(deadline(t), want.Name)
@@ -116,6 +121,7 @@ func TestStreamsAreLeftAloneWhenTheyFit(t *testing.T) {
 }
 
 func TestConflictsAreRefused(t *testing.T) {
+	t.Parallel()
 	ours := func(name string) map[string]string { return map[string]string{metaLayout: "1", "stream": name} }
 	tests := []struct {
 		name   string
@@ -204,6 +210,7 @@ func TestNothingRunsAfterClose(t *testing.T) {
 }
 
 func TestHandlersGetTheirTimeAtClose(t *testing.T) {
+	t.Parallel()
 	b := open(t, Config{})
 	started, finish, acked := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	running(t, func(ctx context.Context) error {
@@ -224,6 +231,7 @@ func TestHandlersGetTheirTimeAtClose(t *testing.T) {
 }
 
 func TestCloseIsBounded(t *testing.T) {
+	t.Parallel()
 	b := open(t, Config{})
 	started, ended := make(chan struct{}), make(chan struct{})
 	running(t, func(ctx context.Context) error {

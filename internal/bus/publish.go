@@ -53,7 +53,6 @@ func (b *Bus) publish(ctx context.Context, stream string, msg *nats.Msg, opts ..
 		result = "duplicate"
 	}
 	b.metrics.published.WithLabelValues(stream, result).Inc()
-	b.noteAck(stream, ack.Sequence)
 	return ack.Sequence, nil
 }
 

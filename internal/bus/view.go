@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,7 +18,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// view keeps the values of a bucket in memory and follows its stream.
+// view keeps the values of a bucket in memory. It follows the stream, and what
+// this process writes is entered when it is acknowledged.
 type view[T any] struct {
 	b      *Bus
 	name   string
@@ -24,15 +27,20 @@ type view[T any] struct {
 	maxAge time.Duration
 
 	// hooksMu is held while a change is applied and told to the hooks, so that
-	// a hook that is added sees each change once.
+	// the hooks see the changes in the order in which the entries do.
 	hooksMu sync.Mutex
 	hooks   []func(key string, old, new *T)
 
 	mu      sync.RWMutex
 	entries map[string]entry[T]
-	// reached is the sequence up to which entries and hooks are current.
-	reached uint64
-	waiters []waiter
+	// deleted holds the revisions of deletions by this process that the stream
+	// has not shown yet, so that older values that it shows are not taken.
+	deleted map[string]uint64
+	// reached is the sequence up to which the stream was followed, and gapAt the
+	// last one before which a message was missing, see sync. Zero means that
+	// nothing is missing.
+	reached, gapAt uint64
+	waiters        []waiter
 	// failing is why the stream cannot be followed now, or nil.
 	failing error
 	// made is when the stream was made. A stream made anew counts from 1.
@@ -44,6 +52,7 @@ type entry[T any] struct {
 	revision uint64
 	at       time.Time
 	err      error
+	gone     bool // a deletion, which is not kept
 }
 
 // ptr returns the value for a hook: nil when there is none that can be read.
@@ -60,11 +69,14 @@ type waiter struct {
 }
 
 func newView[T any](b *Bus, name, stream string, maxAge time.Duration) *view[T] {
-	return &view[T]{b: b, name: name, stream: stream, maxAge: maxAge, entries: map[string]entry[T]{}}
+	return &view[T]{b: b, name: name, stream: stream, maxAge: maxAge, entries: map[string]entry[T]{}, deleted: map[string]uint64{}}
 }
 
 // start follows the stream and returns when every value is loaded.
 func (v *view[T]) start(ctx context.Context) error {
+	if !v.b.addView(v.name, v) {
+		return errors.New("it is open already")
+	}
 	leave, err := v.b.enter(&v.b.following)
 	if err != nil {
 		return err
@@ -76,9 +88,6 @@ func (v *view[T]) start(ctx context.Context) error {
 		defer cancel()
 		v.run(follow, sync.OnceFunc(func() { close(loaded) }))
 	}()
-	v.b.mu.Lock()
-	v.b.views[v.name] = v
-	v.b.mu.Unlock()
 	select {
 	case <-loaded:
 		return nil
@@ -92,17 +101,24 @@ func (v *view[T]) run(ctx context.Context, loaded func()) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 50*time.Millisecond, 5*time.Second
 	for {
-		err := v.follow(ctx, func() {
+		v.b.connectedAgain(ctx)
+		connection, cancel := until(ctx, v.b.reconnected())
+		err := v.follow(connection, func() {
 			wait.Reset()
 			v.setFailing(nil)
 			loaded()
 		})
+		renewed := connection.Err() != nil
+		cancel()
 		if ctx.Err() != nil {
 			return
 		}
+		if renewed {
+			continue // the server may not know the consumer any more
+		}
 		v.setFailing(err)
 		delay := wait.NextBackOff()
-		v.b.interrupted("view of a bucket interrupted; it is followed again", "bucket", v.name, "error", err, "in", delay)
+		v.b.interrupted("view of a bucket interrupted; it is followed again", err, "bucket", v.name, "in", delay)
 		select {
 		case <-ctx.Done():
 			return
@@ -172,6 +188,7 @@ func (v *view[T]) follow(ctx context.Context, current func()) error {
 		key := strings.TrimPrefix(msg.Subject(), bucketPrefix(v.name))
 		delete(stale, key)
 		v.apply(key, msg, md)
+		v.follows(md.Sequence.Stream)
 		catchUp(md.NumPending)
 	}
 }
@@ -184,8 +201,11 @@ func (v *view[T]) resume(made time.Time) (from uint64, stale map[string]struct{}
 	defer v.mu.Unlock()
 	if !made.Equal(v.made) {
 		v.made, v.reached = made, 0
+		clear(v.deleted)
 		stale = make(map[string]struct{}, len(v.entries))
-		for key := range v.entries {
+		for key, e := range v.entries {
+			e.revision = 0
+			v.entries[key] = e
 			stale[key] = struct{}{}
 		}
 	}
@@ -205,38 +225,61 @@ func (v *view[T]) forget(ctx context.Context, cons jetstream.Consumer) {
 	}
 }
 
-// apply takes one message into the view.
+// apply takes one message of the stream into the view.
 func (v *view[T]) apply(key string, msg jetstream.Msg, md *jetstream.MsgMetadata) {
+	data := msg.Data()
 	if op := msg.Headers().Get(headerOperation); op == "DEL" || op == "PURGE" {
-		v.change(key, nil)
-	} else {
-		e := entry[T]{revision: md.Sequence.Stream, at: md.Timestamp}
-		if err := json.Unmarshal(msg.Data(), &e.value); err != nil {
-			e.err = fmt.Errorf("bucket %s, key %s, revision %d: %w", v.name, key, e.revision, err)
-			var zero T
-			e.value = zero
-			v.b.log.Error("value in a bucket cannot be decoded; the key counts as absent", "bucket", v.name, "key", key, "error", e.err)
-		}
-		v.change(key, &e)
+		data = nil
 	}
-	v.reach(md.Sequence.Stream)
+	v.change(key, v.decode(key, data, md.Sequence.Stream, md.Timestamp))
 }
 
-// change sets or deletes an entry and tells the hooks.
-func (v *view[T]) change(key string, e *entry[T]) {
+// wrote enters what this process has written; nil data means deleted.
+func (v *view[T]) wrote(key string, seq uint64, data []byte) {
+	e := v.decode(key, data, seq, time.Now())
+	if e.gone {
+		v.mu.Lock()
+		if v.reached < seq {
+			v.deleted[key] = seq
+		}
+		v.mu.Unlock()
+	}
+	v.change(key, e)
+}
+
+// decode makes an entry of the data of a message; nil data means deleted.
+func (v *view[T]) decode(key string, data []byte, seq uint64, at time.Time) entry[T] {
+	e := entry[T]{revision: seq, at: at, gone: data == nil}
+	if e.gone {
+		return e
+	}
+	if err := json.Unmarshal(data, &e.value); err != nil {
+		var zero T
+		e.value = zero
+		e.err = fmt.Errorf("bucket %s, key %s, revision %d: %w", v.name, key, seq, err)
+		v.b.log.Error("value in a bucket cannot be decoded; the key counts as absent", "bucket", v.name, "key", key, "error", e.err)
+	}
+	return e
+}
+
+// change sets or deletes an entry unless the view has a newer one, and tells
+// the hooks.
+func (v *view[T]) change(key string, e entry[T]) {
 	v.hooksMu.Lock()
 	defer v.hooksMu.Unlock()
 	v.mu.Lock()
 	old, found := v.entries[key]
-	var now entry[T]
-	if e == nil {
+	if found && old.revision >= e.revision || v.deleted[key] > e.revision {
+		v.mu.Unlock()
+		return
+	}
+	if e.gone {
 		delete(v.entries, key)
 	} else {
-		now = *e
-		v.entries[key] = now
+		v.entries[key] = e
 	}
 	v.mu.Unlock()
-	before, after := old.ptr(found), now.ptr(e != nil)
+	before, after := old.ptr(found), e.ptr(!e.gone)
 	if before == nil && after == nil {
 		return
 	}
@@ -247,25 +290,43 @@ func (v *view[T]) change(key string, e *entry[T]) {
 
 func (v *view[T]) drop(keys map[string]struct{}) {
 	for key := range keys {
-		v.change(key, nil)
+		v.change(key, entry[T]{revision: math.MaxUint64, gone: true})
 	}
 }
 
-// reach says that the view is current up to a sequence.
+// follows says that the message with a sequence was applied.
+func (v *view[T]) follows(seq uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if seq != v.reached+1 {
+		v.gapAt = seq
+	}
+	v.advance(seq)
+}
+
+// reach says that there is nothing to apply up to a sequence.
 func (v *view[T]) reach(seq uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.reached = max(v.reached, seq)
-	rest := v.waiters[:0]
-	for _, w := range v.waiters {
-		if w.seq <= v.reached {
-			close(w.done)
-		} else {
-			rest = append(rest, w)
-		}
+	v.advance(seq)
+}
+
+// advance is called with the lock held.
+func (v *view[T]) advance(seq uint64) {
+	if seq <= v.reached {
+		return
 	}
-	clear(v.waiters[len(rest):])
-	v.waiters = rest
+	v.reached = seq
+	if len(v.deleted) > 0 {
+		maps.DeleteFunc(v.deleted, func(_ string, at uint64) bool { return at <= seq })
+	}
+	v.waiters = slices.DeleteFunc(v.waiters, func(w waiter) bool {
+		if w.seq > seq {
+			return false
+		}
+		close(w.done)
+		return true
+	})
 }
 
 // wait returns when the view has reached a sequence.
@@ -284,28 +345,60 @@ func (v *view[T]) wait(ctx context.Context, seq uint64) error {
 	case <-ctx.Done():
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		for i := range v.waiters {
-			if v.waiters[i].done == w.done {
-				v.waiters = append(v.waiters[:i], v.waiters[i+1:]...)
-				break
-			}
-		}
+		v.waiters = slices.DeleteFunc(v.waiters, func(o waiter) bool { return o.done == w.done })
 		return fmt.Errorf("bucket %s: wait for sequence %d, at %d: %w", v.name, seq, v.reached, context.Cause(ctx))
 	}
 }
 
 // sync waits until the view holds what was acknowledged before the call. With
-// the embedded server every write passes through this process, so there is
-// nobody to ask.
+// the embedded server nobody else writes, and the view has what this process
+// wrote.
 func (v *view[T]) sync(ctx context.Context) error {
 	if v.b.cfg.embedded() {
-		return v.wait(ctx, v.b.lastAcked(v.stream).Load())
+		return nil
 	}
-	last, err := v.b.lastMessage(ctx, v.stream, bucketPrefix(v.name)+">")
-	if err != nil {
-		return fmt.Errorf("bucket %s: ask for the last sequence: %w", v.name, err)
+	return v.barrier(ctx)
+}
+
+// barrier asks the server for the last sequence and waits for it.
+//
+// That is not enough when a message was missing: the stream keeps the last of
+// each key only, so a message that is replaced before it is delivered is never
+// seen, and the one that replaced it may be beyond the last sequence. Then the
+// view must have been level with the stream at one moment.
+func (v *view[T]) barrier(ctx context.Context) error {
+	for {
+		before, gap := v.position()
+		last, err := v.b.lastMessage(ctx, v.stream, bucketPrefix(v.name)+">")
+		if err != nil {
+			return fmt.Errorf("bucket %s: ask for the last sequence: %w", v.name, err)
+		}
+		if last.seq <= before {
+			v.closeGap(gap)
+			return nil
+		}
+		if err := v.wait(ctx, last.seq); err != nil {
+			return err
+		}
+		if _, gap := v.position(); gap == 0 {
+			return nil
+		}
 	}
-	return v.wait(ctx, last.seq)
+}
+
+func (v *view[T]) position() (reached, gapAt uint64) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.reached, v.gapAt
+}
+
+// closeGap forgets a gap, unless another one came since.
+func (v *view[T]) closeGap(at uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.gapAt == at {
+		v.gapAt = 0
+	}
 }
 
 func (v *view[T]) get(key string) (entry[T], bool) {
