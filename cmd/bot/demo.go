@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/term"
 
 	"signalbox/internal/config"
@@ -33,7 +32,7 @@ const (
 	demoPause = 4 * time.Second
 	// demoSilence is how long a cluster may be silent, demoProbe how often it is
 	// asked for a sign of life: nobody waits a minute at a prompt.
-	demoSilence = 4 * time.Second
+	demoSilence = 3 * time.Second
 	demoProbe   = time.Second
 	// demoReconcile is so long that nothing is found by a reconcile but what the
 	// demo says: all else is told by webhooks and the cluster.
@@ -77,11 +76,11 @@ The exit code is 0 if every step of the story came true.`,
 			// A reader that goes away, such as a pager, must not keep the folder
 			// from being removed: the write fails instead.
 			signal.Ignore(syscall.SIGPIPE)
-			err = runDemo(cmd.Context(), o, log)
-			if cmd.Context().Err() != nil {
+			err = runDemo(cmd.Context(), "", o, log)
+			switch {
+			case errors.Is(err, syscall.EPIPE):
 				return nil
-			}
-			if err != nil {
+			case err != nil && !errors.Is(err, demo.ErrOutput):
 				cmd.PrintErr(log.tail())
 			}
 			return err
@@ -93,10 +92,11 @@ The exit code is 0 if every step of the story came true.`,
 	return cmd
 }
 
-// runDemo runs signalbox on the stand-ins and plays the demo on them. Nothing
-// of it is left when it returns.
-func runDemo(ctx context.Context, o demo.Options, log io.Writer) (err error) {
-	dir, err := os.MkdirTemp("", "signalbox-demo-")
+// runDemo runs signalbox on the stand-ins and plays the demo on them. Its data
+// is in a folder below parent, or below that of the system if parent is empty.
+// Nothing of it is left when it returns.
+func runDemo(ctx context.Context, parent string, o demo.Options, log io.Writer) (err error) {
+	dir, err := os.MkdirTemp(parent, "signalbox-demo-")
 	if err != nil {
 		return fmt.Errorf("folder for the demo: %w", err)
 	}
@@ -116,23 +116,22 @@ func runDemo(ctx context.Context, o demo.Options, log io.Writer) (err error) {
 	return playBeside(ctx, a, func(ctx context.Context) error { return demo.Play(ctx, world, o) })
 }
 
-// errPlayed ends signalbox when the demo has ended.
-var errPlayed = errors.New("the demo has ended")
-
-// playBeside plays while signalbox runs; whichever fails ends the other.
+// playBeside plays while signalbox runs; whichever ends first ends the other.
+// That the context ended is no error.
 func playBeside(ctx context.Context, a *app, play func(context.Context) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.run(ctx) })
-	group.Go(func() error {
-		if err := play(ctx); err != nil {
-			return err
-		}
-		return errPlayed
-	})
-	if err := group.Wait(); !errors.Is(err, errPlayed) {
-		return err
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stopped := make(chan error, 1)
+	go func() {
+		defer cancel()
+		stopped <- a.run(ctx)
+	}()
+	played := play(ctx)
+	cancel()
+	if errors.Is(played, context.Canceled) {
+		played = nil
 	}
-	return nil
+	return errors.Join(played, <-stopped)
 }
 
 // newDemoApp wires signalbox to the stand-ins as a configuration would wire it
