@@ -109,7 +109,7 @@ func (b Builder) say(format string, args ...any) {
 	if w == nil {
 		w = os.Stderr
 	}
-	fmt.Fprintf(w, format+"\n", args...)
+	_, _ = fmt.Fprintf(w, format+"\n", args...) // Nobody is told that nobody can be told.
 }
 
 // ensure returns the folder of the recipe's server in the cache, building it when it is not there. The

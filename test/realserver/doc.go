@@ -16,7 +16,7 @@
 //     Neither may run at the same time as another of Stop, Kill and Restart of that server.
 //
 // Most tests want a [World], started once per test binary by [RunTests]; package seed fills it with a
-// GitOps repository. [Proxy] and [Tap] stand between signalbox and a server to break the connection, to
+// GitOps repository, and package bot runs signalbox in it. [Proxy] and [Tap] stand between signalbox and a server to break the connection, to
 // answer with errors or to count requests, and leave everybody else's connections alone.
 //
 // There is no kubelet and no kube-controller-manager: a Deployment never becomes ready (useful for a

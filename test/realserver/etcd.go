@@ -67,7 +67,7 @@ func StartEtcd(ctx context.Context, o Options) (*Etcd, error) {
 		},
 		dir:   o.Dir,
 		log:   o.logFile(nameEtcd),
-		ready: answers(http.DefaultClient, client+"/readyz", ""),
+		ready: answers(http.DefaultClient, client+"/readyz"),
 	}}}
 	if err := e.process.start(ctx); err != nil {
 		releasePorts(ports)

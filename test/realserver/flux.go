@@ -73,7 +73,7 @@ func fluxController(o Options, k *Kube, program Built, ports []port, more ...str
 		env:   []string{"RUNTIME_NAMESPACE=" + FluxNamespace, "KUBECONFIG=" + k.Kubeconfig()},
 		dir:   o.Dir,
 		log:   o.logFile(program.Name),
-		ready: answers(http.DefaultClient, "http://"+health+"/readyz", ""),
+		ready: answers(http.DefaultClient, "http://"+health+"/readyz"),
 	}}
 }
 

@@ -129,7 +129,7 @@ func (g *Gitea) start(ctx context.Context, o GiteaOptions, program Built) error 
 		return fmt.Errorf("create gitea's administrator: %w", err)
 	}
 	c := with(nameGitea, "web")
-	c.ready = answers(http.DefaultClient, "http://"+g.ports[0].addr()+"/api/v1/version", "")
+	c.ready = answers(http.DefaultClient, "http://"+g.ports[0].addr()+"/api/v1/version")
 	g.process = &process{command: c}
 	return g.process.start(ctx)
 }

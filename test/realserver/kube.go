@@ -106,7 +106,7 @@ func (k *Kube) start(ctx context.Context, o Options, program Built) error {
 		},
 		dir:   o.Dir,
 		log:   o.logFile(nameKubeAPIServer),
-		ready: answers(client, k.access.Server+"/readyz", ""),
+		ready: answers(client, k.access.Server+"/readyz"),
 	}}
 	return k.process.start(ctx)
 }

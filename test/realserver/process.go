@@ -58,7 +58,7 @@ type run struct {
 func (p *process) start(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.current != nil && !p.current.ended() {
+	if p.current != nil && !isClosed(p.current.done) {
 		return fmt.Errorf("start %s: it is running already", p.name)
 	}
 	r, err := p.launch()
@@ -112,7 +112,7 @@ func (p *process) restart(ctx context.Context) error {
 func (p *process) pid() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.current == nil || p.current.ended() {
+	if p.current == nil || isClosed(p.current.done) {
 		return 0
 	}
 	return p.current.cmd.Process.Pid
@@ -165,19 +165,10 @@ func (p *process) launch() (*run, error) {
 
 // kill ends the process with everything it started, and waits for it.
 func (r *run) kill() {
-	if !r.ended() {
+	if !isClosed(r.done) {
 		_ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL)
 	}
 	<-r.done
-}
-
-func (r *run) ended() bool {
-	select {
-	case <-r.done:
-		return true
-	default:
-		return false
-	}
 }
 
 // waitReady asks again and again until ready returns nil, the process ends or ctx is done.
@@ -211,16 +202,13 @@ func runOnce(ctx context.Context, c command) (string, error) {
 }
 
 // answers returns a readiness check: a GET that is answered with 200.
-func answers(client *http.Client, url, token string) func(context.Context) error {
+func answers(client *http.Client, url string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			return err
-		}
-		if token != "" {
-			req.Header.Set("Authorization", "Bearer "+token)
 		}
 		resp, err := client.Do(req)
 		if err != nil {

@@ -29,7 +29,7 @@ func StartProgram(ctx context.Context, o ProgramOptions) (*Program, error) {
 	p := &Program{process: &process{command: command{
 		name: o.Name, path: o.Path, args: o.Args, env: o.Env, dir: o.Dir,
 		log:   filepath.Join(o.Dir, "logs", o.Name+".log"),
-		ready: answers(http.DefaultClient, o.Ready, ""),
+		ready: answers(http.DefaultClient, o.Ready),
 	}}}
 	if err := p.process.start(ctx); err != nil {
 		return nil, err

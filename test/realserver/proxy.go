@@ -20,7 +20,7 @@ type Proxy struct {
 	conns    map[net.Conn]struct{}
 	hung     chan struct{} // Closed when data may flow; replaced by Hang.
 	delay    time.Duration
-	closed   bool
+	closed   chan struct{} // Closed by Close.
 	work     sync.WaitGroup
 }
 
@@ -32,7 +32,9 @@ func NewProxy(target string) (*Proxy, error) {
 	}
 	flowing := make(chan struct{})
 	close(flowing)
-	proxy := &Proxy{target: target, port: p, conns: map[net.Conn]struct{}{}, hung: flowing}
+	proxy := &Proxy{
+		target: target, port: p, conns: map[net.Conn]struct{}{}, hung: flowing, closed: make(chan struct{}),
+	}
 	if err := proxy.listen(); err != nil {
 		p.release()
 		return nil, err
@@ -66,7 +68,7 @@ func (p *Proxy) Refuse() {
 func (p *Proxy) Hang() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.flowing() {
+	if isClosed(p.hung) {
 		p.hung = make(chan struct{})
 	}
 }
@@ -84,7 +86,7 @@ func (p *Proxy) Pass() error {
 	defer p.mu.Unlock()
 	p.delay = 0
 	p.flow()
-	if p.listener != nil || p.closed {
+	if p.listener != nil || isClosed(p.closed) {
 		return nil
 	}
 	return p.listen()
@@ -93,11 +95,11 @@ func (p *Proxy) Pass() error {
 // Close ends the proxy and returns when nothing of it is left.
 func (p *Proxy) Close() {
 	p.mu.Lock()
-	if p.closed {
+	if isClosed(p.closed) {
 		p.mu.Unlock()
 		return
 	}
-	p.closed = true
+	close(p.closed)
 	if p.listener != nil {
 		_ = p.listener.Close()
 	}
@@ -108,17 +110,8 @@ func (p *Proxy) Close() {
 	p.port.release()
 }
 
-func (p *Proxy) flowing() bool {
-	select {
-	case <-p.hung:
-		return true
-	default:
-		return false
-	}
-}
-
 func (p *Proxy) flow() {
-	if !p.flowing() {
+	if !isClosed(p.hung) {
 		close(p.hung)
 	}
 }
@@ -147,7 +140,7 @@ func (p *Proxy) accept(l net.Listener) {
 			return
 		}
 		if err != nil {
-			time.Sleep(pollInterval) // Of one connection, or for want of file descriptors; the listener is fine.
+			p.pause(pollInterval) // Of one connection, or for want of file descriptors; the listener is fine.
 			continue
 		}
 		p.work.Go(func() { p.serve(c) })
@@ -177,7 +170,7 @@ func (p *Proxy) serve(client net.Conn) {
 func (p *Proxy) track(client, server net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || p.listener == nil {
+	if isClosed(p.closed) || p.listener == nil {
 		return false
 	}
 	p.conns[client], p.conns[server] = struct{}{}, struct{}{}
@@ -200,7 +193,7 @@ func (p *Proxy) pump(to, from net.Conn) {
 		hung, delay := p.hung, p.delay
 		p.mu.Unlock()
 		<-hung
-		time.Sleep(delay)
+		p.pause(delay)
 		if n > 0 {
 			if _, err := to.Write(buffer[:n]); err != nil {
 				reset(from)
@@ -217,6 +210,28 @@ func (p *Proxy) pump(to, from net.Conn) {
 			reset(to)
 			return
 		}
+	}
+}
+
+// pause waits for d, or until the proxy is closed.
+func (p *Proxy) pause(d time.Duration) {
+	if d == 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.closed:
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 	"signalbox/test/realserver/seed"
 )
 
-func plant(t *testing.T, ctx context.Context) *seed.Repository {
+func plant(ctx context.Context, t *testing.T) *seed.Repository {
 	t.Helper()
 	name := world.Name(t)
 	repo, err := seed.Plant(ctx, world, seed.Options{Owner: name, Namespace: name})
@@ -45,7 +45,7 @@ func plant(t *testing.T, ctx context.Context) *seed.Repository {
 
 func TestServersComeBack(t *testing.T) {
 	ctx := limit(t, 3*time.Minute)
-	repo := plant(t, ctx)
+	repo := plant(ctx, t)
 	if err := repo.Bootstrap(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestServersComeBack(t *testing.T) {
 
 func TestMergedPullRequestReachesTheCluster(t *testing.T) {
 	ctx := limit(t, 2*time.Minute)
-	repo := plant(t, ctx)
+	repo := plant(ctx, t)
 	if err := repo.InstallStorageProfiles(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestGiteaBelowAPath(t *testing.T) {
 
 func TestWebhookReachesTheTest(t *testing.T) {
 	ctx := limit(t, time.Minute)
-	repo := plant(t, ctx)
+	repo := plant(ctx, t)
 	type delivery struct{ event, signature, body string }
 	deliveries := make(chan delivery, 10)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -261,7 +261,7 @@ func TestWebhookReachesTheTest(t *testing.T) {
 
 func TestCloneCanDoWhatPeopleDo(t *testing.T) {
 	ctx := limit(t, time.Minute)
-	repo := plant(t, ctx)
+	repo := plant(ctx, t)
 	clone, err := repo.Clone(ctx, repo.Bob, t.TempDir())
 	if err != nil {
 		t.Fatal(err)

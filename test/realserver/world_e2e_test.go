@@ -41,7 +41,7 @@ func TestFluxAppliesTheSeededRepository(t *testing.T) {
 	clock := time.Now()
 	lap := func(what string) { t.Logf("%-50s %6.2fs", what, time.Since(clock).Seconds()); clock = time.Now() }
 
-	repo := plant(t, ctx)
+	repo := plant(ctx, t)
 	lap("planted")
 	if err := repo.RemoveStorageProfiles(ctx); err != nil {
 		t.Fatal(err)

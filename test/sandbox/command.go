@@ -32,7 +32,7 @@ func commands() []command {
 
 func (s *sandbox) help() {
 	for _, c := range commands() {
-		fmt.Printf("  %-9s %s\n", c.name, c.help)
+		s.say("  %-9s %s\n", c.name, c.help)
 	}
 }
 
@@ -51,7 +51,7 @@ func (s *sandbox) serve(ctx context.Context, input io.Reader) error {
 		}
 	}()
 	for {
-		fmt.Print("\n> ")
+		s.say("\n> ")
 		select {
 		case <-ctx.Done():
 			return nil
@@ -59,7 +59,7 @@ func (s *sandbox) serve(ctx context.Context, input io.Reader) error {
 			return fmt.Errorf("signalbox has ended by itself; its log is %s", s.bot.Log())
 		case line := <-lines:
 			if err := s.do(ctx, line); err != nil && ctx.Err() == nil {
-				fmt.Println("this failed:", err)
+				s.say("this failed: %v\n", err)
 			}
 		}
 	}
@@ -94,7 +94,7 @@ func (s *sandbox) show(ctx context.Context) error {
 		return err
 	}
 	for _, one := range status.Statuses {
-		fmt.Printf("%-36s %-8s %s\n", one.Context, one.State, one.Description)
+		s.say("%-36s %-8s %s\n", one.Context, one.State, one.Description)
 	}
 	comments, _, err := api.ListIssueComments(s.repo.Owner, s.repo.Name, s.pull.Index, sdk.ListIssueCommentOptions{})
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *sandbox) show(ctx context.Context) error {
 	}
 	for _, comment := range comments {
 		if comment.Poster.UserName == s.repo.Bot.Name {
-			fmt.Printf("\n%s\n", comment.Body)
+			s.say("\n%s\n", comment.Body)
 		}
 	}
 	return nil
@@ -112,11 +112,11 @@ func (s *sandbox) teach(ctx context.Context) error {
 	if err := s.repo.InstallStorageProfiles(ctx); err != nil {
 		return err
 	}
-	fmt.Println("the cluster knows the kind; waiting for Flux")
+	s.say("the cluster knows the kind; waiting for Flux\n")
 	if _, err := s.world.Kube.Wait(ctx, s.repo.Kustomization("platform-config"), realserver.HasCondition("Ready", "True")); err != nil {
 		return err
 	}
-	fmt.Println("platform-config is Ready")
+	s.say("platform-config is Ready\n")
 	return nil
 }
 
@@ -124,11 +124,11 @@ func (s *sandbox) forget(ctx context.Context) error {
 	if err := s.repo.RemoveStorageProfiles(ctx); err != nil {
 		return err
 	}
-	fmt.Println("the kind is gone; waiting for Flux to notice")
+	s.say("the kind is gone; waiting for Flux to notice\n")
 	if _, err := s.world.Kube.Wait(ctx, s.repo.Kustomization("platform-config"), realserver.HasCondition("Ready", "False")); err != nil {
 		return err
 	}
-	fmt.Println("platform-config is not Ready")
+	s.say("platform-config is not Ready\n")
 	return nil
 }
 
@@ -141,7 +141,7 @@ func (s *sandbox) approve(ctx context.Context) error {
 		State: sdk.ReviewStateApproved, Body: "Looks right.",
 	})
 	if err == nil {
-		fmt.Println("carol has approved")
+		s.say("carol has approved\n")
 	}
 	return err
 }
@@ -159,6 +159,6 @@ func (s *sandbox) push(ctx context.Context) error {
 	if err := s.clone.Push(ctx, s.pull.Head.Ref); err != nil {
 		return errors.Join(err, errors.New("somebody else may have pushed to the branch"))
 	}
-	fmt.Println("bob has pushed", head[:10])
+	s.say("bob has pushed %s\n", head[:10])
 	return nil
 }

@@ -15,18 +15,23 @@ import (
 	"syscall"
 )
 
-func main() { os.Exit(run()) }
+func main() { os.Exit(run(os.Args[1:])) }
 
-func run() int {
-	dir := flag.String("dir", "", "new folder for data and logs, which is kept (default: a temporary one, which is removed)")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "sandbox takes no arguments, got %q\n", flag.Args())
-		return 2
+func run(args []string) int {
+	flags := flag.NewFlagSet("sandbox", flag.ContinueOnError)
+	dir := flags.String("dir", "", "new folder for data and logs, which is kept (default: a temporary one, which is removed)")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2 // The flag set has said why.
+	}
+	if flags.NArg() > 0 {
+		return report(fmt.Errorf("it takes no arguments, got %q", flags.Args()))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	s, err := start(ctx, *dir)
+	s, err := start(ctx, os.Stdout, *dir)
 	if err == nil {
 		s.printGuide()
 		err = s.serve(ctx, os.Stdin)
@@ -34,7 +39,7 @@ func run() int {
 	if ctx.Err() != nil {
 		err = nil // Whatever failed did because of the interrupt.
 	}
-	fmt.Println("\nending everything")
+	s.say("\nending everything\n")
 	return report(errors.Join(err, s.end(err == nil)))
 }
 

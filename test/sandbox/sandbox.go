@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,7 @@ const cluster = "prod"
 
 // sandbox is everything that runs. Its fields are set as far as the start has come.
 type sandbox struct {
+	out   io.Writer
 	world *realserver.World
 	repo  *seed.Repository
 	bot   *bot.Bot
@@ -32,12 +34,12 @@ type sandbox struct {
 
 // start starts everything in dir, or in a temporary folder. On an error the sandbox holds what runs
 // already, for end.
-func start(ctx context.Context, dir string) (*sandbox, error) {
-	s := &sandbox{began: time.Now()}
+func start(ctx context.Context, out io.Writer, dir string) (*sandbox, error) {
+	s := &sandbox{out: out, began: time.Now()}
 	_, err := exec.LookPath("npx")
 	pages := err == nil
 	if !pages {
-		fmt.Println("There is no npx on this machine to build Gitea's scripts and styles with: its pages will be plain.")
+		s.say("There is no npx on this machine to build Gitea's scripts and styles with: its pages will be plain.\n")
 	}
 	s.step("starting Gitea, Kubernetes and Flux")
 	s.world, err = realserver.StartWorld(ctx, realserver.WorldOptions{Dir: dir, Gitea: realserver.GiteaOptions{Pages: pages}})
@@ -95,8 +97,11 @@ func (s *sandbox) startBot(ctx context.Context) error {
 	return err
 }
 
+// say shows a person something. Whether they can see it is their terminal's business.
+func (s *sandbox) say(format string, args ...any) { _, _ = fmt.Fprintf(s.out, format, args...) }
+
 func (s *sandbox) step(what string) {
-	fmt.Printf("%5.1fs  %s\n", time.Since(s.began).Seconds(), what)
+	s.say("%5.1fs  %s\n", time.Since(s.began).Seconds(), what)
 }
 
 // end ends what runs, and removes data and logs if all went well and nobody asked to keep them.
@@ -111,12 +116,12 @@ func (s *sandbox) end(remove bool) error {
 		return s.world.Discard()
 	}
 	s.world.Stop()
-	fmt.Println("data and logs are in", s.world.Dir)
+	s.say("data and logs are in %s\n", s.world.Dir)
 	return nil
 }
 
 func (s *sandbox) printGuide() {
-	line := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+	line := func(format string, args ...any) { s.say(format+"\n", args...) }
 	line("\nThe sandbox is up. signalbox looks at %s on cluster %s.\n", s.repo, cluster)
 	line("  pull request   %s", s.pull.HTMLURL)
 	line("  Gitea          %s", s.world.Gitea.URL())

@@ -14,7 +14,7 @@ import (
 func TestSandbox(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	s, err := start(ctx, t.TempDir())
+	s, err := start(ctx, t.Output(), t.TempDir())
 	defer func() {
 		if err := s.end(!t.Failed()); err != nil {
 			t.Error(err)
