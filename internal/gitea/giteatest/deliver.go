@@ -30,7 +30,6 @@ type delivery struct {
 // deliverer delivers webhooks one after the other, once each, as Gitea does.
 type deliverer struct {
 	client *http.Client
-	ctx    func() context.Context
 	cancel context.CancelFunc
 	done   chan struct{}
 
@@ -48,12 +47,11 @@ func newDeliverer() *deliverer {
 			Timeout:   5 * time.Second,
 			Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true},
 		},
-		ctx:     func() context.Context { return ctx },
 		cancel:  cancel,
 		done:    make(chan struct{}),
 		changed: make(chan struct{}),
 	}
-	go d.run()
+	go d.run(ctx)
 	return d
 }
 
@@ -70,7 +68,7 @@ func (d *deliverer) signal() {
 	d.changed = make(chan struct{})
 }
 
-func (d *deliverer) run() {
+func (d *deliverer) run(ctx context.Context) {
 	defer close(d.done)
 	for {
 		d.mu.Lock()
@@ -91,13 +89,13 @@ func (d *deliverer) run() {
 		next := d.queue[0]
 		d.queue, d.busy = d.queue[1:], true
 		d.mu.Unlock()
-		d.deliver(next)
+		d.deliver(ctx, next)
 	}
 }
 
 // deliver sends a webhook. What the receiver answers changes nothing.
-func (d *deliverer) deliver(w delivery) {
-	req, err := http.NewRequestWithContext(d.ctx(), http.MethodPost, w.url, bytes.NewReader(w.body))
+func (d *deliverer) deliver(ctx context.Context, w delivery) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(w.body))
 	if err != nil {
 		return
 	}
