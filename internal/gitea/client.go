@@ -38,6 +38,9 @@ type Config struct {
 	// Pause is about the time before the second attempt; it grows from there.
 	// Zero means 250 milliseconds.
 	Pause time.Duration
+	// MergeWait is how long [Client.Merge] looks whether Gitea cannot merge a
+	// pull request, or not yet. Zero means 10 seconds.
+	MergeWait time.Duration
 	// Transport carries the requests. Nil means a transport of its own that
 	// honours the proxy variables of the environment.
 	Transport http.RoundTripper
@@ -50,6 +53,7 @@ type Client struct {
 	userAgent string
 	http      *http.Client
 	log       *slog.Logger
+	mergeWait time.Duration
 
 	ancestry *lru.Cache[ancestryKey, bool]
 	asking   singleflight.Group
@@ -82,6 +86,7 @@ func New(config Config, logger *slog.Logger, registerer prometheus.Registerer) (
 		token:     config.Token,
 		userAgent: orDefault(config.UserAgent, "signalbox"),
 		log:       logger,
+		mergeWait: orDefault(config.MergeWait, 10*time.Second),
 		ancestry:  ancestry,
 		http: &http.Client{
 			CheckRedirect: followRedirect,

@@ -117,8 +117,9 @@ func TestListsAreCompleteWhateverThePage(t *testing.T) {
 				t.Errorf("%d reviews, error %v; want 20", len(reviews), err)
 			}
 			moments, err := w.client.Timeline(ctx, w.repo, w.number)
-			if err != nil || len(moments) != 22 {
-				t.Errorf("%d moments, error %v; want 22", len(moments), err)
+			found := slices.DeleteFunc(moments, func(m pull.Moment) bool { return m.Kind != pull.MomentReview })
+			if err != nil || len(found) != 20 {
+				t.Errorf("%d reviews in the timeline, error %v; want 20", len(found), err)
 			}
 		})
 	}
@@ -282,7 +283,9 @@ func TestTimelineHidesNoRetarget(t *testing.T) {
 	w.must(w.Retarget(ctx, w.repo, w.number, "alice", "release"))
 	moments, err := w.client.Timeline(ctx, w.repo, w.number)
 	w.must(err)
-	if !slices.Contains(moments, pull.Moment{Kind: pull.MomentRetarget, From: "main", To: "release"}) {
+	if !slices.ContainsFunc(moments, func(m pull.Moment) bool {
+		return m.Kind == pull.MomentRetarget && m.From == "main" && m.To == "release"
+	}) {
 		t.Errorf("1500 hidden remarks hide the retarget: %+v", moments)
 	}
 }

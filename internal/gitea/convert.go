@@ -61,6 +61,12 @@ func convertPull(p *sdk.PullRequest, want pull.Repo) (pull.Pull, error) {
 		CreatedAt: moment(p.Created),
 		UpdatedAt: moment(p.Updated),
 	}
+	if p.HasMerged {
+		out.MergedBy = person(p.MergedBy)
+		if p.MergedCommitID != nil {
+			out.MergeCommit = *p.MergedCommitID
+		}
+	}
 	if p.Head.Repository != nil {
 		out.Head.Repo = p.Head.Repository.FullName
 	}

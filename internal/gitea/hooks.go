@@ -126,11 +126,7 @@ func (c *Client) ensureHook(ctx context.Context, repo pull.Repo, spec HookSpec) 
 	if err := spec.check(); err != nil {
 		return HookResult{}, err
 	}
-	hooks, err := exact(ctx, pages[sdk.Hook]{
-		client: c,
-		route:  "/repos/:owner/:repo/hooks",
-		path:   repoPath(repo) + "/hooks",
-	}, func(h sdk.Hook) int64 { return h.ID })
+	hooks, err := c.listHooks(ctx, repo)
 	if err != nil {
 		return HookResult{}, err
 	}
@@ -152,6 +148,14 @@ func (c *Client) ensureHook(ctx context.Context, repo pull.Repo, spec HookSpec) 
 		}
 	}
 	return result, nil
+}
+
+func (c *Client) listHooks(ctx context.Context, repo pull.Repo) ([]sdk.Hook, error) {
+	return exact(ctx, pages[sdk.Hook]{
+		client: c,
+		route:  "/repos/:owner/:repo/hooks",
+		path:   repoPath(repo) + "/hooks",
+	}, func(h sdk.Hook) int64 { return h.ID })
 }
 
 // fixHook brings one webhook into the right state and returns its id.

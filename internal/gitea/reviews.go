@@ -2,6 +2,7 @@ package gitea
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -37,6 +38,7 @@ func (c *Client) Reviews(ctx context.Context, repo pull.Repo, number int64) ([]p
 			ID:          r.ID,
 			Author:      person(r.Reviewer),
 			State:       state,
+			Body:        r.Body,
 			Commit:      r.CommitID,
 			SubmittedAt: r.Submitted.UTC(),
 			Dismissed:   r.Dismissed,
@@ -71,19 +73,23 @@ const (
 
 // timelineEntry is the part of an entry that is read; the SDK lacks most of it.
 type timelineEntry struct {
+	ID       int64  `json:"id"`
 	Type     string `json:"type"`
+	Body     string `json:"body"`
 	ReviewID int64  `json:"review_id"`
 	OldRef   string `json:"old_ref"`
 	NewRef   string `json:"new_ref"`
 }
 
-// Timeline returns what can void a review, in the order of the server.
+// Timeline returns what can give, take or void a decision, in the order of the
+// server.
 //
-// Two things about it are easily mistaken. A push is no proof that the head
+// Some things about it are easily mistaken. A push is no proof that the head
 // changed since the entries before it: a change of the base notes one too, and
 // forgets those before. And a review can be begun early and submitted late:
 // its place here is when it was submitted, its id and time are when it was
-// begun.
+// begun. A forced push forgets the pushes before it whose commits are gone, and
+// notes one with the commits that are new before one that is forced.
 func (c *Client) Timeline(ctx context.Context, repo pull.Repo, number int64) ([]pull.Moment, error) {
 	pushed := false
 	list, err := untilEmpty(ctx, pages[timelineEntry]{
@@ -104,12 +110,28 @@ func (c *Client) Timeline(ctx context.Context, repo pull.Repo, number int64) ([]
 	for _, e := range list {
 		switch e.Type {
 		case "review":
-			out = append(out, pull.Moment{Kind: pull.MomentReview, ReviewID: e.ReviewID})
+			out = append(out, pull.Moment{Kind: pull.MomentReview, ReviewID: e.ReviewID, CommentID: e.ID})
+		case "comment":
+			out = append(out, pull.Moment{Kind: pull.MomentComment, CommentID: e.ID})
 		case "pull_push":
-			out = append(out, pull.Moment{Kind: pull.MomentPush})
+			out = append(out, e.push())
 		case "change_target_branch":
 			out = append(out, pull.Moment{Kind: pull.MomentRetarget, From: e.OldRef, To: e.NewRef})
 		}
 	}
 	return out, nil
+}
+
+// push reads what a push brought. A body that cannot be read names nothing: the
+// push is one nevertheless.
+func (e timelineEntry) push() pull.Moment {
+	var pushed struct {
+		Forced  bool     `json:"is_force_push"`
+		Commits []string `json:"commit_ids"`
+	}
+	// Gitea keeps this as a text of its own within the answer.
+	if json.Unmarshal([]byte(e.Body), &pushed) != nil {
+		return pull.Moment{Kind: pull.MomentPush}
+	}
+	return pull.Moment{Kind: pull.MomentPush, Forced: pushed.Forced, Commits: pushed.Commits}
 }

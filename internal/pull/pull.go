@@ -69,6 +69,10 @@ type Pull struct {
 	Base Branch `json:"base"`
 	// MergeBase is the commit that the diff is taken against.
 	MergeBase string `json:"mergeBase"`
+	// MergedBy and MergeCommit tell who merged it and the commit that the base
+	// got by it; zero until then.
+	MergedBy    Person `json:"mergedBy,omitzero"`
+	MergeCommit string `json:"mergeCommit,omitempty"`
 	// Comments is the number of comments on it when it was read.
 	Comments  int       `json:"comments"`
 	CreatedAt time.Time `json:"createdAt"`
@@ -134,6 +138,7 @@ type Review struct {
 	ID     int64       `json:"id"`
 	Author Person      `json:"author"`
 	State  ReviewState `json:"state"`
+	Body   string      `json:"body,omitempty"`
 	// Commit is the head it was given on.
 	Commit      string    `json:"commit"`
 	SubmittedAt time.Time `json:"submittedAt"`
@@ -141,12 +146,19 @@ type Review struct {
 	Official    bool      `json:"official,omitempty"`
 }
 
-// Moment is an entry of the pull request's timeline that can void a review.
-// Entries are in the order of the server, which alone orders them.
+// Moment is an entry of the pull request's timeline that can give, take or void
+// a decision. Entries are in the order of the server, which alone orders them.
 type Moment struct {
 	Kind MomentKind `json:"kind"`
 	// ReviewID is set on a [MomentReview].
 	ReviewID int64 `json:"reviewId,omitempty"`
+	// CommentID is set on a [MomentComment], and on a [MomentReview], whose text
+	// takes reactions under this id although it is no comment.
+	CommentID int64 `json:"commentId,omitempty"`
+	// Commits are what a [MomentPush] brought, oldest first, as far as the forge
+	// still names them; for a forced push the old and the new head.
+	Commits []string `json:"commits,omitempty"`
+	Forced  bool     `json:"forced,omitempty"`
 	// From and To are the branches of a [MomentRetarget].
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
@@ -158,6 +170,7 @@ type MomentKind string
 // The entries that matter; the forge's other entries are left out.
 const (
 	MomentReview   MomentKind = "review"
+	MomentComment  MomentKind = "comment"
 	MomentPush     MomentKind = "push"
 	MomentRetarget MomentKind = "retarget"
 )
