@@ -1,0 +1,146 @@
+package gitea
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"signalbox/internal/pull"
+)
+
+// writeRule gives the rule of a name what is to change. Where another rule is
+// in force, at its place in rules, the named one becomes a copy of it and goes
+// before it.
+func (c *Client) writeRule(ctx context.Context, repo pull.Repo, name string, rules []protectionRule, at int, change pull.ProtectionChange) error {
+	fields := changedFields(change)
+	if at >= 0 && rules[at].Name == name {
+		return c.editRule(ctx, repo, name, fields)
+	}
+	whole := map[string]any{}
+	if at >= 0 {
+		for field, value := range rules[at].fields {
+			if !slices.Contains(ownFields, field) {
+				whole[field] = value
+			}
+		}
+	}
+	for field, value := range fields {
+		whole[field] = value
+	}
+	if i := slices.IndexFunc(rules, func(r protectionRule) bool { return strings.EqualFold(r.Name, name) }); i >= 0 {
+		// It is there, behind the one in force. Of two rules with one priority the
+		// one without a pattern goes first.
+		return c.editRule(ctx, repo, rules[i].Name, whole)
+	}
+	whole["rule_name"] = name
+	var made protectionRule
+	err := c.sendJSON(ctx, call{route: "/repos/:owner/:repo/branch_protections"}, http.MethodPost,
+		repoPath(repo)+"/branch_protections", whole, &made)
+	if err != nil {
+		return err
+	}
+	if at >= 0 && made.Priority != rules[at].Priority {
+		// A new rule cannot have the priority 0, which old ones have.
+		return c.editRule(ctx, repo, name, map[string]any{"priority": rules[at].Priority})
+	}
+	return nil
+}
+
+// ownFields are what a copy of a rule does not take over.
+var ownFields = []string{"rule_name", "branch_name", "created_at", "updated_at"}
+
+func (c *Client) editRule(ctx context.Context, repo pull.Repo, name string, fields map[string]any) error {
+	return c.sendJSON(ctx, call{route: "/repos/:owner/:repo/branch_protections/:rule"}, http.MethodPatch,
+		repoPath(repo)+"/branch_protections/"+escapePath(name), fields, nil)
+}
+
+// changedFields puts a change into the words of Gitea.
+func changedFields(change pull.ProtectionChange) map[string]any {
+	fields := map[string]any{}
+	if a := change.Push; a != nil {
+		fields["enable_push"] = a.Allowed
+		fields["enable_push_whitelist"] = a.Limited
+		fields["push_whitelist_usernames"] = orEmpty(a.Users)
+		fields["push_whitelist_teams"] = orEmpty(a.Teams)
+		fields["push_whitelist_deploy_keys"] = a.DeployKeys
+	}
+	if a := change.ForcePush; a != nil {
+		fields["enable_force_push"] = a.Allowed
+		fields["enable_force_push_allowlist"] = a.Limited
+		fields["force_push_allowlist_usernames"] = orEmpty(a.Users)
+		fields["force_push_allowlist_teams"] = orEmpty(a.Teams)
+		fields["force_push_allowlist_deploy_keys"] = a.DeployKeys
+	}
+	if a := change.Merge; a != nil {
+		fields["enable_merge_whitelist"] = a.Limited
+		fields["merge_whitelist_usernames"] = orEmpty(a.Users)
+		fields["merge_whitelist_teams"] = orEmpty(a.Teams)
+	}
+	if change.Contexts != nil {
+		fields["enable_status_check"] = true
+		fields["status_check_contexts"] = orEmpty(*change.Contexts)
+	}
+	set(fields, change.Approvals, "required_approvals")
+	set(fields, change.DismissStale, "dismiss_stale_approvals")
+	set(fields, change.BlockOnRejected, "block_on_rejected_reviews")
+	set(fields, change.BlockOnOutdated, "block_on_outdated_branch")
+	set(fields, change.UnprotectedFiles, "unprotected_file_patterns")
+	// The second name is Forgejo's.
+	set(fields, change.BindsAdmins, "block_admin_merge_override", "apply_to_admins")
+	return fields
+}
+
+func set[T any](fields map[string]any, value *T, names ...string) {
+	for _, name := range names {
+		if value != nil {
+			fields[name] = *value
+		}
+	}
+}
+
+// orEmpty makes null an empty list: null leaves a list as it is.
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// leftOut tells who was to be in a list and is not.
+func leftOut(change pull.ProtectionChange, now pull.Protection) error {
+	var missing []string
+	for _, list := range []struct {
+		name string
+		want *pull.Access
+		got  pull.Access
+	}{
+		{"push", change.Push, now.Push},
+		{"push by force", change.ForcePush, now.ForcePush},
+		{"merge", change.Merge, now.Merge},
+	} {
+		if list.want == nil {
+			continue
+		}
+		for _, login := range list.want.Users {
+			if !containsFold(list.got.Users, login) {
+				missing = append(missing, fmt.Sprintf("%s, who may %s", login, list.name))
+			}
+		}
+		for _, team := range list.want.Teams {
+			if !containsFold(list.got.Teams, team) {
+				missing = append(missing, fmt.Sprintf("team %s, which may %s", team, list.name))
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return errors.New("Gitea left out who has no right of their own to write to the repository: " + strings.Join(missing, "; "))
+}
+
+func containsFold(list []string, want string) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, want) })
+}
