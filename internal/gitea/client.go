@@ -169,8 +169,7 @@ func (c *Client) get(ctx context.Context, info call, path string, query url.Valu
 	req.Header.Set("Accept", "*/*")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		var transport *url.Error
-		if errors.As(err, &transport) {
+		if transport, ok := errors.AsType[*url.Error](err); ok {
 			return nil, transport.Err
 		}
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -32,9 +33,7 @@ type pages[T any] struct {
 // -1 where it tells none.
 func (p pages[T]) read(ctx context.Context, n int) (items []T, total int, err error) {
 	query := url.Values{}
-	for k, v := range p.query {
-		query[k] = v
-	}
+	maps.Copy(query, p.query)
 	query.Set("page", strconv.Itoa(n))
 	query.Set("limit", strconv.Itoa(pageSize))
 	header, err := p.client.getJSON(ctx, call{route: p.route}, p.path, query, &items)
@@ -86,11 +85,11 @@ func exactOnce[T any, K comparable](ctx context.Context, p pages[T], key func(T)
 		}
 		want = total
 		for _, item := range items {
-			if k := key(item); seen[k] {
+			k := key(item)
+			if seen[k] {
 				return nil, fmt.Sprintf("entry %v came twice", k), nil
-			} else {
-				seen[k] = true
 			}
+			seen[k] = true
 		}
 		all = append(all, items...)
 		if len(all) >= total || len(items) == 0 {

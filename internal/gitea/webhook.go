@@ -94,8 +94,7 @@ func (in *intake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := in.readBody(w, r)
 	if err != nil {
-		var tooLong *http.MaxBytesError
-		if errors.As(err, &tooLong) {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			in.refuse(w, "", "too_large", http.StatusRequestEntityTooLarge)
 		} else {
 			in.refuse(w, "", "broken_off", http.StatusBadRequest)

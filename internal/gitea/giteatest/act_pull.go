@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"signalbox/internal/pull"
@@ -47,7 +48,7 @@ func (s *Server) OpenPull(_ context.Context, of pull.Repo, in NewPull) (number i
 		}
 		r.objects[head] = true
 		r.pulls = append(r.pulls, p)
-		s.model.add(p, s.now(), entry{kind: "pull_push", author: by})
+		s.notePush(p, moved{before: r.branches[in.Base], after: head, by: by})
 		s.sendPull(p, "pull_request", "opened", by, nil)
 		number = p.number
 		return nil
@@ -67,12 +68,8 @@ func (s *Server) Fork(_ context.Context, of pull.Repo, owner string) (out pull.R
 			id: s.model.last.repo, owner: a, name: r.name, branches: map[string]string{}, objects: map[string]bool{},
 			statuses: map[string][]*status{}, grants: map[int64]Permission{},
 		}
-		for branch, sha := range r.branches {
-			fork.branches[branch] = sha
-		}
-		for sha := range r.objects {
-			fork.objects[sha] = true
-		}
+		maps.Copy(fork.branches, r.branches)
+		maps.Copy(fork.objects, r.objects)
 		s.model.repos = append(s.model.repos, fork)
 		out = fork.value()
 		return nil
@@ -103,6 +100,8 @@ const (
 )
 
 // Review submits a review of the current head and returns its id.
+//
+//nolint:revive // So it reads as what a person does: who, which word, why.
 func (s *Server) Review(_ context.Context, of pull.Repo, number int64, as, state, body string) (id int64, err error) {
 	kinds := map[string]string{Approve: "approved", RequestChanges: "rejected", Remark: "comment"}
 	err = s.inPull(of, number, as, func(p *pullRequest, by *account) error {
@@ -172,7 +171,7 @@ func (s *Server) Dismiss(_ context.Context, of pull.Repo, number, id int64, as s
 		case p.closed:
 			return errClosed
 		case s.model.permission(p.repo, by) < Admin:
-			return errors.New("Must be repo admin")
+			return errors.New("only an administrator of the repository dismisses reviews")
 		}
 		for _, r := range p.reviews {
 			if r.author == p.reviews[i].author && (r.state == Approve || r.state == RequestChanges) {
@@ -242,18 +241,24 @@ func (s *Server) onComment(of pull.Repo, id int64, as string, f func(*pullReques
 	})
 }
 
+// Edit is the new title and body of a pull request.
+type Edit struct {
+	Title string
+	Body  string
+}
+
 // EditPull sets title and body. As in the API of Gitea a body that stays the
 // same is an edit too.
-func (s *Server) EditPull(_ context.Context, of pull.Repo, number int64, as, title, body string) error {
+func (s *Server) EditPull(_ context.Context, of pull.Repo, number int64, as string, edit Edit) error {
 	return s.inPull(of, number, as, func(p *pullRequest, by *account) error {
-		if title != p.title {
+		if edit.Title != p.title {
 			old := p.title
-			p.title = title
+			p.title = edit.Title
 			s.model.add(p, s.now(), entry{kind: "change_title", author: by})
 			s.sendPull(p, "pull_request", "edited", by, map[string]any{"changes": map[string]any{"title": map[string]any{"from": old}}})
 		}
 		old := p.body
-		p.body = body
+		p.body = edit.Body
 		s.sendPull(p, "pull_request", "edited", by, map[string]any{"changes": map[string]any{"body": map[string]any{"from": old}}})
 		return nil
 	})
@@ -285,7 +290,7 @@ func (s *Server) Retarget(_ context.Context, of pull.Repo, number int64, as, bas
 		p.base, p.mergeBase = base, s.model.mergeBase(p.repo.branches[base], p.headSHA)
 		s.model.add(p, s.now(), entry{kind: "change_target_branch", author: by, old: old, new: base})
 		p.entries = slices.DeleteFunc(p.entries, func(e *entry) bool { return e.kind == "pull_push" })
-		s.model.add(p, s.now(), entry{kind: "pull_push", author: by})
+		s.notePush(p, moved{before: p.repo.branches[base], after: p.headSHA, by: by})
 		s.sendPull(p, "pull_request", "edited", by, map[string]any{"changes": map[string]any{"ref": map[string]any{"from": old}}})
 		return nil
 	})
@@ -323,7 +328,7 @@ func (s *Server) Merge(_ context.Context, of pull.Repo, number int64, as string)
 		p.repo.branches[p.base], p.repo.objects[c.sha] = c.sha, true
 		s.model.add(p, s.now(), entry{kind: "merge_pull", author: by})
 		s.sendPull(p, "pull_request", "closed", by, nil)
-		s.pushed(p.repo, p.base, before, c.sha, by, false)
+		s.pushed(moved{repo: p.repo, branch: p.base, before: before, after: c.sha, by: by})
 		sha = c.sha
 		return nil
 	})

@@ -78,7 +78,7 @@ func (s *Server) Push(_ context.Context, of pull.Repo, push Push) (sha string, e
 			return err
 		}
 		r.branches[push.Branch], r.objects[c.sha] = c.sha, true
-		s.pushed(r, push.Branch, before, c.sha, by, push.Force)
+		s.pushed(moved{repo: r, branch: push.Branch, before: before, after: c.sha, by: by, force: push.Force && before != ""})
 		sha = c.sha
 		return nil
 	})
@@ -119,29 +119,37 @@ func (s *Server) newCommit(r *repo, push Push, parent string, by *account) (*com
 	return s.model.commit(commit{parents: parents, tree: files, message: message, author: by, when: s.now()}), nil
 }
 
+// moved is a branch that points at another commit.
+type moved struct {
+	repo          *repo
+	branch        string
+	before, after string // Before is empty for a new branch.
+	by            *account
+	force         bool
+}
+
 // pushed does what follows a push: the event, and pull requests that follow.
-func (s *Server) pushed(r *repo, branch, before, after string, by *account, force bool) {
-	const none = "0000000000000000000000000000000000000000"
+func (s *Server) pushed(m moved) {
+	before := m.before
 	if before == "" {
-		before = none
-		s.send(r, "create", map[string]any{"sha": after, "ref": branch, "ref_type": "branch", "sender": s.userJSON(by)})
+		before = "0000000000000000000000000000000000000000"
+		s.send(m.repo, "create", map[string]any{"sha": m.after, "ref": m.branch, "ref_type": "branch", "sender": s.userJSON(m.by)})
 	}
-	c := s.model.commits[after]
-	head := s.payloadCommit(r, c)
-	s.send(r, "push", map[string]any{
-		"ref": "refs/heads/" + branch, "before": before, "after": after, "commits": []any{head}, "total_commits": 1,
-		"head_commit": head, "pusher": s.userJSON(by), "sender": s.userJSON(by),
+	head := s.payloadCommit(m.repo, s.model.commits[m.after])
+	s.send(m.repo, "push", map[string]any{
+		"ref": "refs/heads/" + m.branch, "before": before, "after": m.after, "commits": []any{head}, "total_commits": 1,
+		"head_commit": head, "pusher": s.userJSON(m.by), "sender": s.userJSON(m.by),
 	})
 	if s.lag == NoLag {
-		s.followAll(r, branch, after, by, force)
+		s.followAll(m)
 		return
 	}
 	if s.lag == LagMergeBase {
-		for _, p := range s.pullsFrom(r, branch) {
-			p.headSHA, p.repo.objects[after] = after, true
+		for _, p := range s.pullsFrom(m.repo, m.branch) {
+			p.headSHA, p.repo.objects[m.after] = m.after, true
 		}
 	}
-	s.late = append(s.late, func() { s.followAll(r, branch, after, by, force) })
+	s.late = append(s.late, func() { s.followAll(m) })
 }
 
 // pullsFrom returns the open pull requests from a branch.
@@ -158,28 +166,56 @@ func (s *Server) pullsFrom(r *repo, branch string) []*pullRequest {
 }
 
 // followAll updates the pull requests from and to a branch.
-func (s *Server) followAll(r *repo, branch, after string, by *account, force bool) {
-	for _, p := range s.pullsFrom(r, branch) {
-		s.follow(p, after, by, force)
+func (s *Server) followAll(m moved) {
+	for _, p := range s.pullsFrom(m.repo, m.branch) {
+		s.follow(p, m)
 	}
-	for _, p := range r.pulls {
-		if !p.closed && p.base == branch {
-			p.mergeBase = s.model.mergeBase(after, p.headSHA)
+	for _, p := range m.repo.pulls {
+		if !p.closed && p.base == m.branch {
+			p.mergeBase = s.model.mergeBase(m.after, p.headSHA)
 		}
 	}
 }
 
 // follow moves a pull request to a new head.
-func (s *Server) follow(p *pullRequest, sha string, by *account, force bool) {
-	changed := !slices.Equal(s.changes(p), changes(s.model.treeAt(s.model.mergeBase(p.repo.branches[p.base], sha)), s.model.treeAt(sha)))
-	p.headSHA = sha
-	p.repo.objects[sha] = true
-	p.mergeBase = s.model.mergeBase(p.repo.branches[p.base], sha)
-	s.model.add(p, s.now(), entry{kind: "pull_push", author: by, body: fmt.Sprintf(`{"is_force_push":%t,"commit_ids":[%q]}`, force, sha)})
+func (s *Server) follow(p *pullRequest, m moved) {
+	base := s.model.mergeBase(p.repo.branches[p.base], m.after)
+	changed := !slices.Equal(s.changes(p), changes(s.model.treeAt(base), s.model.treeAt(m.after)))
+	p.headSHA, p.mergeBase = m.after, base
+	p.repo.objects[m.after] = true
+	s.notePush(p, m)
 	for _, review := range p.reviews {
-		review.stale = review.commit != sha && (changed || review.stale)
+		review.stale = review.commit != m.after && (changed || review.stale)
 	}
-	s.sendPull(p, "pull_request_sync", "synchronized", by, nil)
+	s.sendPull(p, "pull_request_sync", "synchronized", m.by, nil)
+}
+
+// notePush writes a push into the timeline. A forced one takes the commits
+// that are gone out of the pushes before it, and pushes without any left out of
+// the timeline.
+func (s *Server) notePush(p *pullRequest, m moved) {
+	base := p.repo.branches[p.base]
+	if !m.force {
+		if fresh := s.model.between(m.after, m.before, base); len(fresh) > 0 {
+			s.model.add(p, s.now(), entry{kind: "pull_push", author: m.by, commits: fresh})
+		}
+		return
+	}
+	fresh := s.model.between(m.after, base)
+	p.entries = slices.DeleteFunc(p.entries, func(e *entry) bool {
+		if e.kind != "pull_push" || e.force {
+			return false
+		}
+		e.commits = slices.DeleteFunc(e.commits, func(sha string) bool { return !slices.Contains(fresh, sha) })
+		return len(e.commits) == 0
+	})
+	for _, e := range p.entries {
+		fresh = slices.DeleteFunc(fresh, func(sha string) bool { return !e.force && slices.Contains(e.commits, sha) })
+	}
+	if len(fresh) > 0 {
+		s.model.add(p, s.now(), entry{kind: "pull_push", author: m.by, commits: fresh})
+	}
+	s.model.add(p, s.now(), entry{kind: "pull_push", author: m.by, commits: []string{m.before, m.after}, force: true})
 }
 
 func (s *Server) payloadCommit(r *repo, c *commit) map[string]any {

@@ -3,7 +3,6 @@ package giteatest
 import (
 	"encoding/base64"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -164,17 +163,12 @@ func listCommits(r *request, repo *repo) error {
 		writeJSON(r.w, http.StatusNotFound, nil)
 		return nil
 	}
-	left := r.server.model.history(q.Get("sha"))
-	if not := q.Get("not"); not != "" {
-		if !repo.objects[not] {
-			return fmt.Errorf("exit status 128 - fatal: bad object %s", not)
-		}
-		for sha := range r.server.model.history(not) {
-			delete(left, sha)
-		}
+	not := q.Get("not")
+	if not != "" && !repo.objects[not] {
+		return fmt.Errorf("exit status 128 - fatal: bad object %s", not)
 	}
 	var list []any
-	for _, sha := range slices.Sorted(maps.Keys(left)) {
+	for _, sha := range slices.Backward(r.server.model.between(q.Get("sha"), not)) {
 		list = append(list, commitJSON(r.server.model.commits[sha]))
 	}
 	return page(r, list)

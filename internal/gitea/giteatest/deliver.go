@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -139,11 +140,11 @@ func (d *deliverer) close() {
 // secret. An empty secret gives empty signatures, as in Gitea.
 func Headers(event, kind, secret string, body []byte) http.Header {
 	id := uuid()
-	sign := func(make func() hash.Hash) string {
+	sign := func(algorithm func() hash.Hash) string {
 		if secret == "" {
 			return ""
 		}
-		mac := hmac.New(make, []byte(secret))
+		mac := hmac.New(algorithm, []byte(secret))
 		// A hash never fails to write.
 		_, _ = mac.Write(body)
 		return hex.EncodeToString(mac.Sum(nil))
@@ -213,9 +214,7 @@ func (s *Server) sendPull(p *pullRequest, kind, action string, by *account, more
 		"action": action, "number": p.number, "pull_request": s.pullJSON(p), "sender": s.userJSON(by),
 		"requested_reviewer": nil, "commit_id": "", "review": nil,
 	}
-	for k, v := range more {
-		payload[k] = v
-	}
+	maps.Copy(payload, more)
 	s.send(p.repo, kind, payload)
 }
 
@@ -233,8 +232,6 @@ func (s *Server) sendComment(p *pullRequest, e *entry, action string, by *accoun
 			"pull_request": map[string]any{"merged": p.merged, "draft": draft(p.title), "html_url": s.pullURL(p)},
 		},
 	}
-	for k, v := range more {
-		payload[k] = v
-	}
+	maps.Copy(payload, more)
 	s.send(p.repo, "pull_request_comment", payload)
 }

@@ -1,6 +1,7 @@
 package giteatest
 
 import (
+	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
@@ -24,6 +25,7 @@ type commit struct {
 	message string
 	author  *account
 	when    time.Time
+	order   int64 // Of being made.
 }
 
 // commit stores a commit. Its id is made of what it holds and of a counter, so
@@ -35,7 +37,7 @@ func (m *model) commit(c commit) *commit {
 	for _, path := range slices.Sorted(maps.Keys(c.tree)) {
 		fmt.Fprintf(h, "%q %q\n", path, c.tree[path])
 	}
-	c.sha = hex.EncodeToString(h.Sum(nil))
+	c.sha, c.order = hex.EncodeToString(h.Sum(nil)), m.last.commit
 	m.commits[c.sha] = &c
 	return &c
 }
@@ -58,6 +60,20 @@ func (m *model) history(sha string) map[string]bool {
 		}
 	}
 	return seen
+}
+
+// between returns the commits of a history that are in none of the others,
+// oldest first.
+func (m *model) between(sha string, others ...string) []string {
+	left := m.history(sha)
+	for _, other := range others {
+		for old := range m.history(other) {
+			delete(left, old)
+		}
+	}
+	return slices.SortedFunc(maps.Keys(left), func(a, b string) int {
+		return cmp.Compare(m.commits[a].order, m.commits[b].order)
+	})
 }
 
 // mergeBase returns the common ancestor that no other common one contains.

@@ -1,6 +1,7 @@
 package giteatest
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -148,6 +149,11 @@ func (s *Server) entryJSON(p *pullRequest, e *entry) timelineJSON {
 	}
 	if e.review != nil {
 		out.ReviewID = e.review.id
+	}
+	if e.kind == "pull_push" {
+		// Two plain fields can always be encoded.
+		body, _ := json.Marshal(map[string]any{"is_force_push": e.force, "commit_ids": e.commits})
+		out.Body = string(body)
 	}
 	return out
 }

@@ -94,6 +94,8 @@ type entry struct {
 	body     string
 	review   *review
 	old, new string
+	commits  []string // Of a push.
+	force    bool
 	created  time.Time
 	updated  time.Time
 }

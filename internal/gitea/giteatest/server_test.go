@@ -87,7 +87,7 @@ func TestFail(t *testing.T) {
 	s, _, token := setup(t, giteatest.Options{})
 	s.Fail(func(r *http.Request) *giteatest.Response {
 		switch {
-		case r.Method == "POST":
+		case r.Method == http.MethodPost:
 			return &giteatest.Response{Code: 503, Header: http.Header{"Retry-After": {"1"}}, Body: "busy"}
 		case strings.HasSuffix(r.URL.Path, "/user"):
 			return &giteatest.Response{Code: 200, Body: `{"id":`, Break: true}

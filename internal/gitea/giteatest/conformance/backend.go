@@ -37,7 +37,7 @@ type Backend interface {
 	SetStatus(ctx context.Context, repo pull.Repo, sha, as string, status pull.Status) error
 
 	OpenPull(ctx context.Context, repo pull.Repo, in giteatest.NewPull) (number int64, err error)
-	EditPull(ctx context.Context, repo pull.Repo, number int64, as, title, body string) error
+	EditPull(ctx context.Context, repo pull.Repo, number int64, as string, edit giteatest.Edit) error
 	SetLabels(ctx context.Context, repo pull.Repo, number int64, as string, labels ...string) error
 	Retarget(ctx context.Context, repo pull.Repo, number int64, as, base string) error
 	SetOpen(ctx context.Context, repo pull.Repo, number int64, as string, open bool) error

@@ -92,7 +92,7 @@ func hookEvents(t *testing.T, e env) {
 
 	repo := events.Repo(r)
 	alice, bob, bot := events.Person(e.alice), events.Person(e.bob), events.Person(e.bot)
-	var want []string
+	want := []string{}
 	expect := func(list ...events.Payload) {
 		t.Helper()
 		for _, p := range list {
@@ -115,7 +115,7 @@ func hookEvents(t *testing.T, e env) {
 	expect(events.BranchPushed{Repo: repo, Branch: "change", Before: head, After: next, Sender: alice},
 		changed(number, "synchronized", next, alice))
 
-	must(t, e.EditPull(e.ctx, r, number, e.alice.Login, "Other title", "Because."))
+	must(t, e.EditPull(e.ctx, r, number, e.alice.Login, giteatest.Edit{Title: "Other title", Body: "Because."}))
 	must(t, e.SetLabels(e.ctx, r, number, e.bot.Login, "urgent"))
 	// One for the title, one for the body.
 	expect(changed(number, "edited", next, alice), changed(number, "edited", next, alice), changed(number, "label_updated", next, bot))

@@ -72,7 +72,7 @@ func pullRequest(t *testing.T, e env) {
 		t.Errorf("created %v, updated %v", got.CreatedAt, got.UpdatedAt)
 	}
 
-	must(t, e.EditPull(e.ctx, r, number, e.alice.Login, "WIP: later", "Because of that."))
+	must(t, e.EditPull(e.ctx, r, number, e.alice.Login, giteatest.Edit{Title: "WIP: later", Body: "Because of that."}))
 	must(t, e.SetLabels(e.ctx, r, number, e.bot.Login, "urgent"))
 	_, err = e.Comment(e.ctx, r, number, e.bob.Login, "Fine?")
 	must(t, err)
@@ -86,7 +86,7 @@ func pullRequest(t *testing.T, e env) {
 	must(t, e.SetOpen(e.ctx, r, number, e.alice.Login, false))
 	same(t, "state after closing", pull.Closed, get().State)
 	must(t, e.SetOpen(e.ctx, r, number, e.alice.Login, true))
-	must(t, e.EditPull(e.ctx, r, number, e.alice.Login, "Now", ""))
+	must(t, e.EditPull(e.ctx, r, number, e.alice.Login, giteatest.Edit{Title: "Now", Body: ""}))
 	same(t, "state after opening again", pull.Open, get().State)
 
 	head = e.push(t, r, giteatest.Push{Branch: "feature/x", Files: map[string]string{"more.yaml": "y: 1\n"}})

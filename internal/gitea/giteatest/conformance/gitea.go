@@ -54,9 +54,9 @@ type failure struct {
 
 func (f *failure) Error() string { return f.text }
 
-// call sends a request as somebody; nobody ("") is the administrator. In and
-// out are JSON and may be nil.
-func (g *Gitea) call(ctx context.Context, as, method, path string, in, out any) error {
+// call sends a request, given as "GET /path", as somebody; nobody ("") is the
+// administrator. In and out are JSON and may be nil.
+func (g *Gitea) call(ctx context.Context, as, request string, in, out any) error {
 	var body io.Reader
 	if in != nil {
 		data, err := json.Marshal(in)
@@ -65,6 +65,7 @@ func (g *Gitea) call(ctx context.Context, as, method, path string, in, out any) 
 		}
 		body = bytes.NewReader(data)
 	}
+	method, path, _ := strings.Cut(request, " ")
 	req, err := http.NewRequestWithContext(ctx, method, g.root+"/api/v1"+path, body)
 	if err != nil {
 		return err
@@ -111,14 +112,14 @@ func (g *Gitea) CreateUser(ctx context.Context, login string) (pull.Person, stri
 	var who struct {
 		ID int64 `json:"id"`
 	}
-	err := g.call(ctx, "", "POST", "/admin/users", map[string]any{
+	err := g.call(ctx, "", "POST /admin/users", map[string]any{
 		"username": login, "email": login + "@example.org", "password": password(login), "must_change_password": false,
 	}, &who)
 	if err != nil {
 		return pull.Person{}, "", err
 	}
 	data := strings.NewReader(`{"name":"conformance","scopes":["all"]}`)
-	req, err := http.NewRequestWithContext(ctx, "POST", g.root+"/api/v1/users/"+login+"/tokens", data)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.root+"/api/v1/users/"+login+"/tokens", data)
 	if err != nil {
 		return pull.Person{}, "", err
 	}
@@ -138,12 +139,12 @@ func (g *Gitea) CreateUser(ctx context.Context, login string) (pull.Person, stri
 
 // DeleteUser implements [Backend].
 func (g *Gitea) DeleteUser(ctx context.Context, login string) error {
-	return g.call(ctx, "", "DELETE", "/admin/users/"+login, nil, nil)
+	return g.call(ctx, "", "DELETE /admin/users/"+login, nil, nil)
 }
 
 // CreateOrg implements [Backend].
 func (g *Gitea) CreateOrg(ctx context.Context, name string) error {
-	return g.call(ctx, "", "POST", "/orgs", map[string]any{"username": name}, nil)
+	return g.call(ctx, "", "POST /orgs", map[string]any{"username": name}, nil)
 }
 
 // SetTeam implements [Backend].
@@ -153,13 +154,13 @@ func (g *Gitea) SetTeam(ctx context.Context, org, name string, members ...string
 		Name string `json:"name"`
 	}
 	var teams []team
-	if err := g.call(ctx, "", "GET", "/orgs/"+org+"/teams?limit=50", nil, &teams); err != nil {
+	if err := g.call(ctx, "", "GET /orgs/"+org+"/teams?limit=50", nil, &teams); err != nil {
 		return err
 	}
 	var found team
 	if i := slices.IndexFunc(teams, func(t team) bool { return strings.EqualFold(t.Name, name) }); i >= 0 {
 		found = teams[i]
-	} else if err := g.call(ctx, "", "POST", "/orgs/"+org+"/teams", map[string]any{
+	} else if err := g.call(ctx, "", "POST /orgs/"+org+"/teams", map[string]any{
 		"name": name, "permission": "write", "units": []string{"repo.code", "repo.pulls", "repo.issues"}, "includes_all_repositories": true,
 	}, &found); err != nil {
 		return err
@@ -168,18 +169,18 @@ func (g *Gitea) SetTeam(ctx context.Context, org, name string, members ...string
 		Login string `json:"login"`
 	}
 	path := fmt.Sprintf("/teams/%d/members", found.ID)
-	if err := g.call(ctx, "", "GET", path+"?limit=50", nil, &old); err != nil {
+	if err := g.call(ctx, "", "GET "+path+"?limit=50", nil, &old); err != nil {
 		return err
 	}
 	// In this order, because the last owner of an organisation cannot be removed.
 	for _, login := range members {
-		if err := g.call(ctx, "", "PUT", path+"/"+login, nil, nil); err != nil {
+		if err := g.call(ctx, "", "PUT "+path+"/"+login, nil, nil); err != nil {
 			return err
 		}
 	}
 	for _, m := range old {
 		if !slices.Contains(members, m.Login) {
-			if err := g.call(ctx, "", "DELETE", path+"/"+m.Login, nil, nil); err != nil {
+			if err := g.call(ctx, "", "DELETE "+path+"/"+m.Login, nil, nil); err != nil {
 				return err
 			}
 		}
@@ -206,7 +207,7 @@ func (g *Gitea) CreateRepo(ctx context.Context, owner, name string, files map[st
 		path, as = "/orgs/"+owner+"/repos", ""
 	}
 	var out repoAnswer
-	err := g.call(ctx, as, "POST", path, map[string]any{"name": name, "auto_init": false, "default_branch": "main"}, &out)
+	err := g.call(ctx, as, "POST "+path, map[string]any{"name": name, "auto_init": false, "default_branch": "main"}, &out)
 	if err != nil {
 		return pull.Repo{}, err
 	}
@@ -226,25 +227,25 @@ func (g *Gitea) token(login string) string {
 // RenameRepo implements [Backend].
 func (g *Gitea) RenameRepo(ctx context.Context, repo pull.Repo, name string) (pull.Repo, error) {
 	var out repoAnswer
-	err := g.call(ctx, "", "PATCH", repoPath(repo), map[string]any{"name": name}, &out)
+	err := g.call(ctx, "", "PATCH "+repoPath(repo), map[string]any{"name": name}, &out)
 	return out.repo(), err
 }
 
 // DeleteRepo implements [Backend].
 func (g *Gitea) DeleteRepo(ctx context.Context, repo pull.Repo) error {
-	return g.call(ctx, "", "DELETE", repoPath(repo), nil, nil)
+	return g.call(ctx, "", "DELETE "+repoPath(repo), nil, nil)
 }
 
 // Fork implements [Backend].
 func (g *Gitea) Fork(ctx context.Context, repo pull.Repo, owner string) (pull.Repo, error) {
 	var out repoAnswer
-	err := g.call(ctx, owner, "POST", repoPath(repo)+"/forks", map[string]any{}, &out)
+	err := g.call(ctx, owner, "POST "+repoPath(repo)+"/forks", map[string]any{}, &out)
 	return out.repo(), err
 }
 
 // SetPrivate implements [Backend].
 func (g *Gitea) SetPrivate(ctx context.Context, repo pull.Repo, private bool) error {
-	return g.call(ctx, "", "PATCH", repoPath(repo), map[string]any{"private": private}, nil)
+	return g.call(ctx, "", "PATCH "+repoPath(repo), map[string]any{"private": private}, nil)
 }
 
 // Grant implements [Backend].
@@ -252,9 +253,9 @@ func (g *Gitea) Grant(ctx context.Context, repo pull.Repo, login string, p gitea
 	path := repoPath(repo) + "/collaborators/" + login
 	word, ok := map[giteatest.Permission]string{giteatest.Read: "read", giteatest.Write: "write", giteatest.Admin: "admin"}[p]
 	if !ok {
-		return g.call(ctx, "", "DELETE", path, nil, nil)
+		return g.call(ctx, "", "DELETE "+path, nil, nil)
 	}
-	return g.call(ctx, "", "PUT", path, map[string]any{"permission": word}, nil)
+	return g.call(ctx, "", "PUT "+path, map[string]any{"permission": word}, nil)
 }
 
 // Push implements [Backend]. It waits until the pull requests from the branch
@@ -286,8 +287,11 @@ func (g *Gitea) Push(ctx context.Context, repo pull.Repo, push giteatest.Push) (
 func (g *Gitea) followed(ctx context.Context, repo pull.Repo, branch, sha string) error {
 	return poll(ctx, func() (bool, error) {
 		tip, err := g.Tip(ctx, repo, branch)
-		if err != nil || tip != sha {
+		if missing(err) || err == nil && tip != sha {
 			return false, nil
+		}
+		if err != nil {
+			return false, err
 		}
 		var pulls []struct {
 			Number int64 `json:"number"`
@@ -300,7 +304,7 @@ func (g *Gitea) followed(ctx context.Context, repo pull.Repo, branch, sha string
 			} `json:"head"`
 		}
 		// A list shows the reference of the pull request, not the branch.
-		if err := g.call(ctx, "", "GET", repoPath(repo)+"/pulls?state=open&limit=50", nil, &pulls); err != nil {
+		if err := g.call(ctx, "", "GET "+repoPath(repo)+"/pulls?state=open&limit=50", nil, &pulls); err != nil {
 			return false, err
 		}
 		for _, p := range pulls {
@@ -310,6 +314,11 @@ func (g *Gitea) followed(ctx context.Context, repo pull.Repo, branch, sha string
 		}
 		return true, nil
 	})
+}
+
+func missing(err error) bool {
+	answer, ok := errors.AsType[*failure](err)
+	return ok && answer.code == http.StatusNotFound
 }
 
 // poll asks until the answer is yes, an error, or the context ends.
@@ -446,18 +455,18 @@ func (g *Gitea) Tip(ctx context.Context, repo pull.Repo, branch string) (string,
 			ID string `json:"id"`
 		} `json:"commit"`
 	}
-	err := g.call(ctx, "", "GET", repoPath(repo)+"/branches/"+url.PathEscape(branch), nil, &out)
+	err := g.call(ctx, "", "GET "+repoPath(repo)+"/branches/"+url.PathEscape(branch), nil, &out)
 	return out.Commit.ID, err
 }
 
 // DeleteBranch implements [Backend].
 func (g *Gitea) DeleteBranch(ctx context.Context, repo pull.Repo, branch string) error {
-	return g.call(ctx, "", "DELETE", repoPath(repo)+"/branches/"+url.PathEscape(branch), nil, nil)
+	return g.call(ctx, "", "DELETE "+repoPath(repo)+"/branches/"+url.PathEscape(branch), nil, nil)
 }
 
 // SetStatus implements [Backend].
 func (g *Gitea) SetStatus(ctx context.Context, repo pull.Repo, sha, as string, status pull.Status) error {
-	return g.call(ctx, as, "POST", repoPath(repo)+"/statuses/"+sha, map[string]any{
+	return g.call(ctx, as, "POST "+repoPath(repo)+"/statuses/"+sha, map[string]any{
 		"state": status.State, "context": status.Context, "description": status.Description,
 	}, nil)
 }

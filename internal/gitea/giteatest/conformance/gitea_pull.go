@@ -21,15 +21,15 @@ func (g *Gitea) OpenPull(ctx context.Context, repo pull.Repo, in giteatest.NewPu
 	var out struct {
 		Number int64 `json:"number"`
 	}
-	err := g.call(ctx, in.As, "POST", repoPath(repo)+"/pulls", map[string]any{
+	err := g.call(ctx, in.As, "POST "+repoPath(repo)+"/pulls", map[string]any{
 		"title": in.Title, "body": in.Body, "head": in.Head, "base": in.Base,
 	}, &out)
 	return out.Number, err
 }
 
 // EditPull implements [Backend].
-func (g *Gitea) EditPull(ctx context.Context, repo pull.Repo, number int64, as, title, body string) error {
-	return g.call(ctx, as, "PATCH", pullPath(repo, number), map[string]any{"title": title, "body": body}, nil)
+func (g *Gitea) EditPull(ctx context.Context, repo pull.Repo, number int64, as string, edit giteatest.Edit) error {
+	return g.call(ctx, as, "PATCH "+pullPath(repo, number), map[string]any{"title": edit.Title, "body": edit.Body}, nil)
 }
 
 // SetLabels implements [Backend].
@@ -39,18 +39,18 @@ func (g *Gitea) SetLabels(ctx context.Context, repo pull.Repo, number int64, as 
 		var out struct {
 			ID int64 `json:"id"`
 		}
-		err := g.call(ctx, "", "POST", repoPath(repo)+"/labels", map[string]any{"name": name, "color": "#ededed"}, &out)
+		err := g.call(ctx, "", "POST "+repoPath(repo)+"/labels", map[string]any{"name": name, "color": "#ededed"}, &out)
 		if err != nil {
 			return err
 		}
 		ids = append(ids, out.ID)
 	}
-	return g.call(ctx, as, "PUT", fmt.Sprintf("%s/issues/%d/labels", repoPath(repo), number), map[string]any{"labels": ids}, nil)
+	return g.call(ctx, as, "PUT "+fmt.Sprintf("%s/issues/%d/labels", repoPath(repo), number), map[string]any{"labels": ids}, nil)
 }
 
 // Retarget implements [Backend].
 func (g *Gitea) Retarget(ctx context.Context, repo pull.Repo, number int64, as, base string) error {
-	return g.call(ctx, as, "PATCH", pullPath(repo, number), map[string]any{"base": base}, nil)
+	return g.call(ctx, as, "PATCH "+pullPath(repo, number), map[string]any{"base": base}, nil)
 }
 
 // SetOpen implements [Backend].
@@ -59,14 +59,14 @@ func (g *Gitea) SetOpen(ctx context.Context, repo pull.Repo, number int64, as st
 	if open {
 		state = "open"
 	}
-	return g.call(ctx, as, "PATCH", pullPath(repo, number), map[string]any{"state": state}, nil)
+	return g.call(ctx, as, "PATCH "+pullPath(repo, number), map[string]any{"state": state}, nil)
 }
 
 // Merge implements [Backend]. Gitea answers 405 while it still checks for
 // conflicts.
 func (g *Gitea) Merge(ctx context.Context, repo pull.Repo, number int64, as string) (string, error) {
 	err := poll(ctx, func() (bool, error) {
-		err := g.call(ctx, as, "POST", pullPath(repo, number)+"/merge", map[string]any{"Do": "merge"}, nil)
+		err := g.call(ctx, as, "POST "+pullPath(repo, number)+"/merge", map[string]any{"Do": "merge"}, nil)
 		var answer *failure
 		if errors.As(err, &answer) && answer.code == http.StatusMethodNotAllowed {
 			return false, nil
@@ -79,16 +79,18 @@ func (g *Gitea) Merge(ctx context.Context, repo pull.Repo, number int64, as stri
 	var out struct {
 		SHA string `json:"merge_commit_sha"`
 	}
-	err = g.call(ctx, "", "GET", pullPath(repo, number), nil, &out)
+	err = g.call(ctx, "", "GET "+pullPath(repo, number), nil, &out)
 	return out.SHA, err
 }
 
 // Review implements [Backend].
+//
+//nolint:revive // See [giteatest.Server.Review].
 func (g *Gitea) Review(ctx context.Context, repo pull.Repo, number int64, as, state, body string) (int64, error) {
 	var out struct {
 		ID int64 `json:"id"`
 	}
-	err := g.call(ctx, as, "POST", pullPath(repo, number)+"/reviews", map[string]any{"event": state, "body": body}, &out)
+	err := g.call(ctx, as, "POST "+pullPath(repo, number)+"/reviews", map[string]any{"event": state, "body": body}, &out)
 	return out.ID, err
 }
 
@@ -97,20 +99,20 @@ func (g *Gitea) BeginReview(ctx context.Context, repo pull.Repo, number int64, a
 	var files []struct {
 		Filename string `json:"filename"`
 	}
-	if err := g.call(ctx, as, "GET", pullPath(repo, number)+"/files", nil, &files); err != nil {
+	if err := g.call(ctx, as, "GET "+pullPath(repo, number)+"/files", nil, &files); err != nil {
 		return err
 	}
 	var list []any
 	for range remarks {
 		list = append(list, map[string]any{"path": files[0].Filename, "body": "remark", "new_position": 1})
 	}
-	return g.call(ctx, as, "POST", pullPath(repo, number)+"/reviews", map[string]any{"event": "PENDING", "body": "begun", "comments": list}, nil)
+	return g.call(ctx, as, "POST "+pullPath(repo, number)+"/reviews", map[string]any{"event": "PENDING", "body": "begun", "comments": list}, nil)
 }
 
 // Dismiss implements [Backend]. Like the button on the page it dismisses the
 // earlier reviews of the person too.
 func (g *Gitea) Dismiss(ctx context.Context, repo pull.Repo, number, id int64, as string) error {
-	return g.call(ctx, as, "POST", fmt.Sprintf("%s/reviews/%d/dismissals", pullPath(repo, number), id),
+	return g.call(ctx, as, "POST "+fmt.Sprintf("%s/reviews/%d/dismissals", pullPath(repo, number), id),
 		map[string]any{"message": "dismissed", "priors": true}, nil)
 }
 
@@ -119,16 +121,16 @@ func (g *Gitea) Comment(ctx context.Context, repo pull.Repo, number int64, as, b
 	var out struct {
 		ID int64 `json:"id"`
 	}
-	err := g.call(ctx, as, "POST", fmt.Sprintf("%s/issues/%d/comments", repoPath(repo), number), map[string]any{"body": body}, &out)
+	err := g.call(ctx, as, "POST "+fmt.Sprintf("%s/issues/%d/comments", repoPath(repo), number), map[string]any{"body": body}, &out)
 	return out.ID, err
 }
 
 // EditComment implements [Backend].
 func (g *Gitea) EditComment(ctx context.Context, repo pull.Repo, id int64, as, body string) error {
-	return g.call(ctx, as, "PATCH", fmt.Sprintf("%s/issues/comments/%d", repoPath(repo), id), map[string]any{"body": body}, nil)
+	return g.call(ctx, as, "PATCH "+fmt.Sprintf("%s/issues/comments/%d", repoPath(repo), id), map[string]any{"body": body}, nil)
 }
 
 // DeleteComment implements [Backend].
 func (g *Gitea) DeleteComment(ctx context.Context, repo pull.Repo, id int64, as string) error {
-	return g.call(ctx, as, "DELETE", fmt.Sprintf("%s/issues/comments/%d", repoPath(repo), id), nil, nil)
+	return g.call(ctx, as, "DELETE "+fmt.Sprintf("%s/issues/comments/%d", repoPath(repo), id), nil, nil)
 }
