@@ -81,6 +81,9 @@ func hookRegistration(t *testing.T, e env) {
 	wantError(t, "a webhook by a writer", err, gitea.ErrForbidden)
 }
 
+// none is what a push to a new branch comes from.
+const none = "0000000000000000000000000000000000000000"
+
 func hookEvents(t *testing.T, e env) {
 	var in inbox
 	key := secret.New("whsecret")
@@ -105,7 +108,6 @@ func hookEvents(t *testing.T, e env) {
 	changed := func(number int64, action, head string, by events.Person) events.PullChanged {
 		return events.PullChanged{Repo: repo, Number: number, Action: action, Head: head, Sender: by}
 	}
-	const none = "0000000000000000000000000000000000000000"
 
 	number, head := e.open(t, r, "change")
 	expect(events.BranchPushed{Repo: repo, Branch: "change", Before: none, After: head, Sender: alice},
