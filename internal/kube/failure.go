@@ -14,8 +14,8 @@ import (
 )
 
 // failureKind tells failures apart that need different help. Within one kind
-// the first message stands: an API server that is down answers with a refused
-// connection, a lost one and a timeout in turn, and that is no news.
+// the first message stands: an API server that is down shows as a refused
+// connection, a lost one and a missing answer in turn, and that is no news.
 type failureKind string
 
 const (
@@ -24,7 +24,6 @@ const (
 	failureUnauthorized failureKind = "unauthorized"
 	failureForbidden    failureKind = "forbidden"
 	failureMissing      failureKind = "missing"
-	failureSlow         failureKind = "slow"
 	failureOther        failureKind = "other"
 )
 
@@ -59,7 +58,7 @@ func explain(verb, resource string, err error) failure {
 }
 
 func slow(verb, resource string) failure {
-	return failure{failureSlow, fmt.Sprintf("%s %s: no answer in time", verb, resource)}
+	return failure{failureUnreachable, fmt.Sprintf("no answer from the API server in time: %s %s", verb, resource)}
 }
 
 // unreachable reports whether the API server did not answer or said that it
@@ -81,12 +80,16 @@ func outdated(err error) bool {
 		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
-// root is the text of an error without the request's URL, whose parameters
-// differ each time.
+// root is the text of an error without what surrounds it: the request's URL,
+// whose parameters differ each time, and the words that a client puts around
+// what it did not understand.
 func root(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err
+	}
+	if cause, ok := apierrors.StatusCause(err, metav1.CauseTypeUnexpectedServerResponse); ok && cause.Message != "" {
+		return strings.TrimPrefix(cause.Message, "unable to decode an event from the watch stream: ")
 	}
 	if errors.Is(err, io.EOF) {
 		return "the connection was closed"

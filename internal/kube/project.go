@@ -23,25 +23,42 @@ const (
 	defaultSourceTimeout = time.Minute
 )
 
-// Reasons of a Ready condition that is Unknown because the controller is at
-// work, in the words of Flux.
+// dependencyRecheck is how soon an object that waits for another is looked at
+// again: nothing tells it that the other has failed.
+const dependencyRecheck = 5 * time.Second
+
+// Reasons of a Ready condition, in the words of Flux.
 const (
 	reasonProgressing = "Progressing"
 	reasonRetrying    = "ProgressingWithRetry"
+	reasonDependency  = "DependencyNotReady"
 )
 
+// Circumstances are what a projection depends on beside the object itself.
+type Circumstances struct {
+	// Now is when the object was read.
+	Now time.Time
+	// MinHold is the least time for which a settled state stands.
+	MinHold time.Duration
+	// Ready reports whether the fact of another object of the same kind says
+	// that it is ready. Nil stands for no.
+	Ready func(fact.Ref) bool
+}
+
 // Project returns the fact of a Flux object, named by key. Prev is the fact
-// that is held of it, or nil. It is pure; now is the time of reading.
+// that is held of it, or nil. It is pure.
 //
 // Every reconcile passes through Ready=Unknown with reason Progressing, also in
-// a healthy cluster. While it does, with the uid, the generation and the
-// applied revision of prev, the settled state of prev stands: Ready, Stalled,
-// the observed generation and Since. After a limit it stands no longer and
-// Ready is Unknown with the controller's reason. The limit is the object's own
-// timeout (Kustomization: the interval where it has none, as its controller
-// does) and a minute, at least minHold and at most an hour, counted from the
-// condition's last transition. When recheck is positive, the state stands and
-// Project is to be called again after that time, event or not.
+// a healthy cluster; and what depends on the object meanwhile passes through
+// Ready=False with reason DependencyNotReady. While an object does, with the
+// uid, the generation and the applied revision of prev, and in the second case
+// with dependencies whose own facts are ready, the settled state of prev
+// stands: Ready, Stalled, the observed generation and Since. After a limit it
+// stands no longer and Ready is what the controller says. The limit is the
+// object's own timeout (Kustomization: the interval where it has none, as its
+// controller does) and a minute, at least MinHold and at most an hour, counted
+// from the condition's last transition. When recheck is positive, the state
+// stands and Project is to be called again after that time, event or not.
 //
 // A Ready condition about an older generation, or one whose status has not
 // caught up, is taken over as it is; ObservedGeneration then differs from
@@ -53,9 +70,9 @@ const (
 // and the org.opencontainers.image.revision of a source's artifact.
 //
 // A missing or odd field is the zero value; no object makes Project panic.
-func Project(key fact.Key, prev *fact.Fact, obj *unstructured.Unstructured, now time.Time, minHold time.Duration) (f fact.Fact, recheck time.Duration) {
+func Project(key fact.Key, prev *fact.Fact, obj *unstructured.Unstructured, c Circumstances) (f fact.Fact, recheck time.Duration) {
 	o := obj.Object
-	now = now.UTC()
+	now := c.Now.UTC()
 	ready := condition(o, "Ready")
 	f = fact.Fact{
 		Key:     key,
@@ -75,12 +92,19 @@ func Project(key fact.Key, prev *fact.Fact, obj *unstructured.Unstructured, now 
 	if prev != nil && (prev.Flux == nil || prev.Absent || prev.UID != f.UID) {
 		prev = nil
 	}
-	if left := holdLimit(key.Kind, o, minHold) - max(now.Sub(ready.changed), 0); left > 0 && holds(prev, f.Flux) {
-		f.Flux.Ready = prev.Flux.Ready
-		f.Flux.Stalled = prev.Flux.Stalled
-		f.Flux.ObservedGeneration = prev.Flux.ObservedGeneration
-		f.Since = prev.Since
-		return f, left
+	left := holdLimit(key.Kind, o, c.MinHold) - max(now.Sub(ready.changed), 0)
+	if left > 0 && sameThing(prev, f.Flux) {
+		waits := waiting(f.Flux, c.Ready)
+		if waits {
+			left = min(left, dependencyRecheck)
+		}
+		if waits || working(f.Flux.Ready) {
+			f.Flux.Ready = prev.Flux.Ready
+			f.Flux.Stalled = prev.Flux.Stalled
+			f.Flux.ObservedGeneration = prev.Flux.ObservedGeneration
+			f.Since = prev.Since
+			return f, left
+		}
 	}
 	f.Since = since(prev, f.Flux, o, ready, now)
 	return f, 0
@@ -97,10 +121,10 @@ func observed(o map[string]any, ready readCondition) int64 {
 	return n
 }
 
-// holds reports whether prev, a settled state or nil, still stands although the
-// object now says something else.
-func holds(prev *fact.Fact, now *fact.Flux) bool {
-	if prev == nil || now.Suspended || now.Deleting || !working(now.Ready) {
+// sameThing reports whether prev, or nil, is a settled state of what the object
+// is now.
+func sameThing(prev *fact.Fact, now *fact.Flux) bool {
+	if prev == nil || now.Suspended || now.Deleting {
 		return false
 	}
 	p := prev.Flux
@@ -111,6 +135,15 @@ func holds(prev *fact.Fact, now *fact.Flux) bool {
 // working reports whether a controller is at work on the object.
 func working(c fact.Condition) bool {
 	return c.Status == fact.Unknown && (c.Reason == reasonProgressing || c.Reason == reasonRetrying)
+}
+
+// waiting reports whether the object is held up only because a controller is
+// at work on what it depends on.
+func waiting(f *fact.Flux, ready func(fact.Ref) bool) bool {
+	if f.Ready.Status != fact.False || f.Ready.Reason != reasonDependency || len(f.DependsOn) == 0 || ready == nil {
+		return false
+	}
+	return !slices.ContainsFunc(f.DependsOn, func(r fact.Ref) bool { return !ready(r) })
 }
 
 // holdLimit returns how long a controller may be at work before the last

@@ -44,7 +44,7 @@ func keyOf(u *unstructured.Unstructured) fact.Key {
 // project projects an object that is seen for the first time.
 func project(t testing.TB, u *unstructured.Unstructured) fact.Fact {
 	t.Helper()
-	f, recheck := Project(keyOf(u), nil, u, readAt, hold)
+	f, recheck := Project(keyOf(u), nil, u, Circumstances{Now: readAt, MinHold: hold})
 	if recheck != 0 {
 		t.Errorf("recheck = %v for an object that is seen for the first time", recheck)
 	}
@@ -198,6 +198,13 @@ func TestProjectSequences(t *testing.T) {
 	readyA := c("True", "ReconciliationSucceeded", a)
 	failedA := c("False", "ReconciliationFailed", a)
 	workingA := c("Unknown", "Progressing", a)
+	needs := func(o tree, names ...string) tree {
+		var refs []any
+		for _, n := range names {
+			refs = append(refs, tree{"name": n})
+		}
+		return o.with("spec.dependsOn", refs)
+	}
 	const m = time.Minute
 	tests := map[string][]step{
 		"a healthy object writes nothing": {
@@ -309,6 +316,25 @@ func TestProjectSequences(t *testing.T) {
 			{0, ready(10*m, a), true, readyA, 0},
 			{m, failed(-60*24*60*m, "BuildFailed", a), true, c("False", "BuildFailed", a), m},
 		},
+		"what it depends on is at work": {
+			{0, needs(ready(0, a), "ready"), true, readyA, 0},
+			{m, needs(failed(m, "DependencyNotReady", a), "ready"), false, readyA, 0},
+			{2 * m, needs(working(2*m, a), "ready"), false, readyA, 0},
+			{3 * m, needs(ready(3*m, a), "ready"), false, readyA, 0},
+		},
+		"what it depends on has failed": {
+			{0, needs(ready(0, a), "ready", "broken"), true, readyA, 0},
+			{m, needs(failed(m, "DependencyNotReady", a), "ready", "broken"), true, c("False", "DependencyNotReady", a), m},
+		},
+		"it waits for too long": {
+			{0, needs(ready(0, a), "ready"), true, readyA, 0},
+			{m, needs(failed(m, "DependencyNotReady", a), "ready"), false, readyA, 0},
+			{7 * m, needs(failed(m, "DependencyNotReady", a), "ready"), true, c("False", "DependencyNotReady", a), m},
+		},
+		"it waits for nothing that is known": {
+			{0, ready(0, a), true, readyA, 0},
+			{m, failed(m, "DependencyNotReady", a), true, c("False", "DependencyNotReady", a), m},
+		},
 		"another unknown is no work in progress": {
 			{0, ready(0, a), true, readyA, 0},
 			{m, kustomization("u1", 1, 1, "Unknown", "Paused", at(m), a), true, c("Unknown", "Paused", a), m},
@@ -319,7 +345,7 @@ func TestProjectSequences(t *testing.T) {
 			var held *fact.Fact
 			for i, s := range steps {
 				u := s.object.object(t)
-				f, recheck := Project(keyOf(u), held, u, at(s.after), hold)
+				f, recheck := Project(keyOf(u), held, u, Circumstances{Now: at(s.after), MinHold: hold, Ready: func(r fact.Ref) bool { return r.Name == "ready" }})
 				if writes := held == nil || !f.Same(*held); writes != s.writes {
 					t.Errorf("step %d: writes = %v, want %v\n%s", i, writes, s.writes, cmp.Diff(held, &f))
 				}
@@ -354,7 +380,7 @@ func TestOldReadyNeverPassesForTheNewGeneration(t *testing.T) {
 			kustomization("u1", 2, observed, "Unknown", "Progressing", readAt, a),
 		} {
 			u := o.object(t)
-			f, _ := Project(keyOf(u), held, u, readAt, hold)
+			f, _ := Project(keyOf(u), held, u, Circumstances{Now: readAt, MinHold: hold})
 			if got := f.Flux; got.Generation == 2 && got.Ready.Status == fact.True && got.ObservedGeneration == 2 {
 				t.Errorf("with observed generation %d the fact says ready at generation 2: %+v", observed, got)
 			}
@@ -443,7 +469,7 @@ func TestProjectOtherKinds(t *testing.T) {
 // An object without any field that is expected must give a fact, not a panic.
 func TestProjectOfNothing(t *testing.T) {
 	key := fact.Kube("prod", "Kustomization", "a", "b")
-	got, recheck := Project(key, nil, &unstructured.Unstructured{}, readAt, hold)
+	got, recheck := Project(key, nil, &unstructured.Unstructured{}, Circumstances{Now: readAt})
 	want := fact.Fact{Key: key, Since: readAt, SeenAt: readAt, Flux: &fact.Flux{}}
 	if diff := cmp.Diff(want, got); diff != "" || recheck != 0 {
 		t.Errorf("recheck %v, fact (-want +got):\n%s", recheck, diff)
@@ -466,11 +492,11 @@ func FuzzProject(f *testing.F) {
 		count := 0
 		u.Object, _ = replace(u.Object, &count, int(where)%200, odd[int(what)%len(odd)]).(map[string]any)
 		key := fact.Kube("prod", "Kustomization", "flux-system", "apps")
-		first, recheck := Project(key, nil, u, readAt, hold)
+		first, recheck := Project(key, nil, u, Circumstances{Now: readAt, MinHold: hold})
 		if recheck != 0 {
 			t.Errorf("recheck = %v without a former fact", recheck)
 		}
-		again, _ := Project(key, &first, u, readAt.Add(time.Minute), hold)
+		again, _ := Project(key, &first, u, Circumstances{Now: readAt.Add(time.Minute), MinHold: hold})
 		if !again.Same(first) {
 			t.Errorf("the same object gave another fact:\n%s", cmp.Diff(first, again))
 		}

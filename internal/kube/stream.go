@@ -27,6 +27,10 @@ const (
 	maxDeniedPause = 15 * time.Second
 )
 
+// proof is how long a watch must have been open to count. A client whose
+// connection is lost at once takes that for a watch that has ended.
+const proof = time.Second
+
 // stream is one list-and-watch of an informer. It hears what the informer
 // itself does not tell: whether the watch stands now, since when not, and why.
 type stream struct {
@@ -90,7 +94,7 @@ func retry[T any](ctx context.Context, s *stream, verb string, call func() (T, e
 		}
 		f := s.fail(verb, err)
 		switch f.kind {
-		case failureUnreachable, failureSlow:
+		case failureUnreachable:
 		case failureUnauthorized, failureForbidden:
 			pause.Cap = maxDeniedPause
 		default:
@@ -127,9 +131,6 @@ func (s *stream) open(ctx context.Context, resource dynamic.ResourceInterface, o
 		events:  make(chan watch.Event),
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
-	}
-	if !g.initial {
-		s.setUp()
 	}
 	go g.run()
 	return g, nil
@@ -169,6 +170,8 @@ func (g *guard) run() {
 	defer g.inner.Stop()
 	idle := time.NewTimer(g.patience())
 	defer idle.Stop()
+	proven := time.NewTimer(proof)
+	defer proven.Stop()
 	for {
 		select {
 		case <-g.stop:
@@ -178,6 +181,10 @@ func (g *guard) run() {
 				return
 			}
 			idle.Reset(g.patience())
+		case <-proven.C:
+			if !g.initial {
+				g.stream.setUp()
+			}
 		case <-idle.C:
 			if g.initial {
 				// The informer then falls back to a plain list.
@@ -215,8 +222,10 @@ func (g *guard) pass(e watch.Event) bool {
 	case g.events <- e:
 	}
 	switch {
+	case e.Type == watch.Error:
 	case !g.initial:
 		g.stream.saw(version)
+		g.stream.setUp()
 	case initial:
 		g.initial = false
 		g.stream.at(version)
@@ -230,7 +239,11 @@ func (g *guard) pass(e watch.Event) bool {
 // seen may mean something else now.
 func (s *stream) setUp() {
 	s.mu.Lock()
-	if s.wasUp && !s.up && time.Since(s.downSince) >= s.limits.Grace {
+	if s.up {
+		s.mu.Unlock()
+		return
+	}
+	if s.wasUp && time.Since(s.downSince) >= s.limits.Grace {
 		s.outdated = true
 	} else {
 		s.up, s.wasUp, s.failure = true, true, failure{}
@@ -297,13 +310,20 @@ func (s *stream) end() (outdated bool, f failure) {
 	return s.outdated, s.failure
 }
 
-// state returns the state of the watch and, if time alone can change it, when
-// to ask again.
-func (s *stream) state(now time.Time) (fact.WatchState, string, time.Duration) {
+// health is the state of a watch, and why it is failing.
+type health struct {
+	state   fact.WatchState
+	failure failure
+	// again is when time alone can change it; zero means never.
+	again time.Duration
+}
+
+// health returns the state of the watch now.
+func (s *stream) health(now time.Time) health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.up {
-		return fact.WatchSynced, "", 0
+		return health{state: fact.WatchSynced}
 	}
 	// A watch that stood is given some time to come back: what was seen last
 	// is no older than that.
@@ -315,10 +335,10 @@ func (s *stream) state(now time.Time) (fact.WatchState, string, time.Duration) {
 		patience = 0
 	}
 	if left := patience - now.Sub(s.downSince); left > 0 {
-		return before, "", left
+		return health{state: before, again: left}
 	}
 	if s.failure.kind == failureNone {
 		s.failure = slow("watch", s.resource)
 	}
-	return fact.WatchFailing, s.failure.message, 0
+	return health{state: fact.WatchFailing, failure: s.failure}
 }

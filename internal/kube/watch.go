@@ -102,11 +102,11 @@ func (k *watchedKind) run(ctx context.Context) {
 			d = k.follow(ctx, d.stream)
 		}
 		k.adjust(ctx, d)
-		watch, again := k.state(d, time.Now())
-		k.w.setState(k.name(), watch)
+		h := k.health(d, time.Now())
+		k.w.setHealth(k.name(), h)
 		timer.Stop()
-		if again > 0 {
-			timer.Reset(again)
+		if h.again > 0 {
+			timer.Reset(h.again)
 		}
 	}
 }
@@ -130,26 +130,27 @@ func (k *watchedKind) adjust(ctx context.Context, d *definition) {
 	}
 }
 
-// state returns the state of the watch on the kind and, if time alone can
-// change it, when to ask again.
-func (k *watchedKind) state(d *definition, now time.Time) (fact.Watch, time.Duration) {
-	definition, message, again := d.stream.state(now)
-	if definition != fact.WatchSynced {
-		return fact.Watch{State: definition, Message: message}, again
+// health returns the state of the watch on the kind now. Of a kind that is not
+// installed, the failure says why.
+func (k *watchedKind) health(d *definition, now time.Time) health {
+	definition := d.stream.health(now)
+	if definition.state != fact.WatchSynced {
+		return definition
 	}
 	_, why, known := d.version()
 	o := k.objects()
 	if why != "" {
-		return fact.Watch{State: fact.WatchNotInstalled, Message: why}, again
+		return health{fact.WatchNotInstalled, failure{failureMissing, why}, definition.again}
 	}
 	if !known || o == nil {
-		return fact.Watch{State: fact.WatchSyncing}, again
+		return health{state: fact.WatchSyncing, again: definition.again}
 	}
-	state, message, sooner := o.stream.state(now)
-	if state == fact.WatchSynced && !o.isSettled() {
-		state = fact.WatchSyncing
+	h := o.stream.health(now)
+	if h.state == fact.WatchSynced && !o.isSettled() {
+		h.state = fact.WatchSyncing
 	}
-	return fact.Watch{State: state, Message: message}, earlier(again, sooner)
+	h.again = earlier(definition.again, h.again)
+	return h
 }
 
 // earlier returns the shorter of two times, where zero means never.

@@ -56,6 +56,7 @@ type Watcher struct {
 
 	mu     sync.Mutex
 	conn   *connection
+	health map[string]health
 	states map[string]fact.Watch
 	// wrote holds the facts that were written and may not yet be seen in the
 	// sink; see known.
@@ -76,6 +77,7 @@ func New(cfg Config, sink Sink, log *slog.Logger, reg prometheus.Registerer) (*W
 		log:     log.With("cluster", cfg.Cluster),
 		kinds:   map[string]*watchedKind{},
 		settled: make(chan struct{}),
+		health:  map[string]health{},
 		states:  map[string]fact.Watch{},
 		wrote:   map[fact.Key]fact.Fact{},
 	}
@@ -99,6 +101,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	w.queue = newQueue()
 	now := time.Now().UTC()
 	for name := range w.kinds {
+		w.health[name] = health{state: fact.WatchSyncing}
 		w.states[name] = fact.Watch{State: fact.WatchSyncing, Since: now}
 		w.metrics.state(name, fact.WatchSyncing)
 	}

@@ -137,6 +137,30 @@ func TestProgressingForTooLongIsToldWithoutAnEvent(t *testing.T) {
 	})
 }
 
+// Flux lets an object that depends on another fail while the other passes
+// through Progressing.
+func TestDependencyAtWork(t *testing.T) {
+	c, s := kubetest.New(), newFakeSink()
+	watching(t, c, s, func(t *testing.T) {
+		base := c.Kustomization("flux-system", "base").Ready(revA)
+		apps := c.Kustomization("flux-system", "apps").Spec("dependsOn", []any{map[string]any{"name": "base"}}).Ready(revA)
+		pass(time.Hour)
+		before := s.writes()
+		base.Progressing()
+		apps.Progressing()
+		apps.Failing("DependencyNotReady", "dependency 'flux-system/base' is not ready")
+		pass(time.Minute)
+		if n := s.writes() - before; n != 0 {
+			t.Errorf("%d facts were written while nothing changed", n)
+		}
+		base.Failing("HealthCheckFailed", "timeout")
+		settle()
+		wantReady(t, s, "base", fact.False, revA)
+		pass(dependencyRecheck)
+		wantReady(t, s, "apps", fact.False, revA)
+	})
+}
+
 func TestObjectsComeAndGo(t *testing.T) {
 	c, s := kubetest.New(), newFakeSink()
 	c.Kustomization("flux-system", "apps").Ready(revA)
@@ -277,7 +301,7 @@ func TestOutage(t *testing.T) {
 		message string
 	}{
 		"down":                {kubetest.Down, "the API server cannot be reached: dial tcp 127.0.0.1:6443: connect: connection refused"},
-		"not answering":       {kubetest.Hang, "no answer in time"},
+		"not answering":       {kubetest.Hang, "no answer from the API server in time"},
 		"credentials expired": {kubetest.Expired, "the API server refuses the credentials: the token has expired"},
 	}
 	for name, tt := range tests {

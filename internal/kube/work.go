@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"time"
 
@@ -95,7 +96,7 @@ func (w *Watcher) writeObject(ctx context.Context, k *watchedKind, o *objects, k
 	switch u, ok := obj.(*unstructured.Unstructured); {
 	case ok && exists:
 		var recheck time.Duration
-		f, recheck = Project(fk, prev, u, now, w.limits.Hold)
+		f, recheck = Project(fk, prev, u, Circumstances{Now: now, MinHold: w.limits.Hold, Ready: w.readyOf(k)})
 		if recheck > 0 {
 			w.queue.AddAfter(item{k.name(), key}, recheck)
 		}
@@ -111,6 +112,16 @@ func (w *Watcher) writeObject(ctx context.Context, k *watchedKind, o *objects, k
 		w.queue.Add(item{kind: k.name()})
 	}
 	return nil
+}
+
+// readyOf reports of objects of a kind whether their facts say that they are
+// ready.
+func (w *Watcher) readyOf(k *watchedKind) func(fact.Ref) bool {
+	return func(r fact.Ref) bool {
+		f := w.known(fact.Kube(w.cluster, k.name(), r.Namespace, r.Name))
+		return f != nil && f.Flux != nil && !f.Absent && !f.Flux.Suspended && !f.Flux.Deleting &&
+			f.Flux.Ready.Status == fact.True && f.Flux.Generation == f.Flux.ObservedGeneration
+	}
 }
 
 // absent returns the fact of an object that is not there, with what is known
@@ -178,22 +189,33 @@ func (w *Watcher) sweep(ctx context.Context, k *watchedKind, o *objects) error {
 	return nil
 }
 
-// setState takes the state of the watch on a kind; only a change is written.
-func (w *Watcher) setState(kind string, now fact.Watch) {
+// setHealth takes the state of the watch on a kind; only a change is written.
+// The same kind of failure with another message is no change: the definition
+// of the kind fails as its objects do, and each a moment later.
+func (w *Watcher) setHealth(kind string, h health) {
 	w.mu.Lock()
-	before := w.states[kind]
-	if before.State == now.State && (before.Message == now.Message || now.State != fact.WatchFailing && now.State != fact.WatchNotInstalled) {
+	before, now := w.health[kind], time.Now().UTC()
+	same := before.state == h.state && before.failure.kind == h.failure.kind
+	if h.state == fact.WatchNotInstalled {
+		same = same && before.failure == h.failure
+	}
+	if same {
 		w.mu.Unlock()
 		return
 	}
-	now.Since = time.Now().UTC()
-	if before.State == now.State {
-		now.Since = before.Since
+	w.health[kind] = h
+	watch := fact.Watch{State: h.state, Since: now, Message: h.failure.message}
+	if before.state == h.state {
+		watch.Since = w.states[kind].Since
 	}
-	w.states[kind] = now
+	w.states[kind] = watch
 	w.mu.Unlock()
-	w.metrics.state(kind, now.State)
-	w.log.Info("the watch on a kind changed", "kind", kind, "state", now.State, "reason", now.Message)
+	w.metrics.state(kind, h.state)
+	level := slog.LevelInfo
+	if h.state == fact.WatchFailing {
+		level = slog.LevelWarn
+	}
+	w.log.Log(context.Background(), level, "the watch on a kind changed", "kind", kind, "state", h.state, "reason", h.failure.message)
 	w.queue.Add(item{})
 }
 
