@@ -51,7 +51,7 @@ func newDebouncer(w *Work) *debouncer {
 // pull request and kind puts it off again, up to the longest wait.
 func (w *Work) Soon(ctx context.Context, item Item) error {
 	d, cfg := w.debounce, w.b.cfg
-	subject := workSoon + item.suffix()
+	subject := workSoon + place(item)
 	now := time.Now()
 	if cfg.embedded() && d.extend(subject, item, now) {
 		return nil

@@ -16,9 +16,11 @@
 // a delay that grows; a handler whose context ended leaves it to whoever comes
 // next. These rules live in one place and hold for every consumer.
 //
-// Facts are last values: a reader that lags sees the newest value and not the
-// steps before it. [Facts.Sync] is the barrier: after it, every write that was
-// acknowledged anywhere before the call is visible here.
+// A bucket holds last values and a view of them in memory, so that reading
+// costs nothing: a reader that lags sees the newest value and not the steps
+// before it. What this process writes is in its view when the write returns.
+// Sync is the barrier: after it, every write that was acknowledged anywhere
+// before the call is in the view.
 //
 // Work is for one pull request at a time: it is never handled twice at once,
 // across replicas too, as long as a replica that lost its connection stops

@@ -212,7 +212,9 @@ func upgrade(have, want jetstream.StreamConfig, replicas int) jetstream.StreamCo
 	next.AllowRollup = want.AllowRollup
 	next.AllowDirect = want.AllowDirect
 	next.AllowMsgSchedules = want.AllowMsgSchedules
+	next.DiscardNewPerSubject = want.DiscardNewPerSubject
 	next.DenyDelete = want.DenyDelete
+	next.DenyPurge = want.DenyPurge
 	if replicas > 0 {
 		next.Replicas = replicas
 	}

@@ -13,6 +13,7 @@ import (
 
 	"signalbox/internal/events"
 	"signalbox/internal/pull"
+	"signalbox/internal/work"
 )
 
 // Subjects of the stream of work. A scheduled message waits on a subject of
@@ -30,42 +31,31 @@ const (
 	workRun  = workRoot + ".run."
 )
 
-// WorkKind says why a pull request must be looked at.
-type WorkKind string
-
-// The kinds of work.
-const (
-	// Full asks to read the forge afresh.
-	Full WorkKind = "full"
-	// Fact says that only facts changed.
-	Fact WorkKind = "fact"
-	// Wake says that a time has come that the last evaluation asked for.
-	Wake WorkKind = "wake"
-	// Retry repeats work that failed. It is scheduled by the bus.
-	Retry WorkKind = "retry"
+// Item and WorkKind are the work that is queued.
+type (
+	Item     = work.Item
+	WorkKind = work.Kind
 )
 
-func (k WorkKind) known() bool { return k == Full || k == Fact || k == Wake || k == Retry }
+// The kinds of work; see [work.Kind].
+const (
+	Full  = work.Full
+	Fact  = work.Fact
+	Wake  = work.Wake
+	Retry = work.Retry
+)
 
-// Item is one piece of work.
-type Item struct {
-	Ref  pull.Ref `json:"ref"`
-	Kind WorkKind `json:"kind"`
-	// Reason is for people: what caused it. Of several that became one, the
-	// newest is kept.
-	Reason string `json:"reason,omitempty"`
-	// Attempt is how often the work failed before, 0 for new work.
-	Attempt int `json:"attempt,omitempty"`
-}
-
-func (i Item) check() error {
-	if i.Ref.RepoID <= 0 || i.Ref.Number <= 0 || !i.Kind.known() {
+// checkItem refuses what could never be handled.
+func checkItem(i Item) error {
+	known := i.Kind == Full || i.Kind == Fact || i.Kind == Wake || i.Kind == Retry
+	if i.Ref.RepoID <= 0 || i.Ref.Number <= 0 || !known {
 		return events.Permanent(fmt.Errorf("work %q of kind %q names no pull request or an unknown kind", i.Ref, i.Kind))
 	}
 	return nil
 }
 
-func (i Item) suffix() string { return i.Ref.String() + "." + string(i.Kind) }
+// place is the end of the subjects of an item.
+func place(i Item) string { return i.Ref.String() + "." + string(i.Kind) }
 
 // Work is the queue of pull requests that must be looked at. What is in it is
 // on disk like everything else; a restart loses none of it.
@@ -87,14 +77,14 @@ func newWork(b *Bus) *Work {
 // scheduled for the same pull request and kind. The server looks at its
 // schedules four times a second.
 func (w *Work) Schedule(ctx context.Context, item Item, at time.Time) error {
-	_, err := w.schedule(ctx, workAt+item.suffix(), item, at)
+	_, err := w.schedule(ctx, workAt+place(item), item, at)
 	return err
 }
 
 // CancelWake takes a scheduled [Wake] back. One that is due already still
 // runs.
 func (w *Work) CancelWake(ctx context.Context, ref pull.Ref) error {
-	err := w.b.streams[streamWork].Purge(ctx, jetstream.WithPurgeSubject(workAt+Item{Ref: ref, Kind: Wake}.suffix()))
+	err := w.b.streams[streamWork].Purge(ctx, jetstream.WithPurgeSubject(workAt+place(Item{Ref: ref, Kind: Wake})))
 	if err != nil {
 		return fmt.Errorf("cancel the wake-up of %s: %w", ref, err)
 	}
@@ -117,7 +107,7 @@ func (w *Work) schedule(ctx context.Context, subject string, item Item, at time.
 }
 
 func (w *Work) message(subject string, item Item) (*nats.Msg, error) {
-	if err := item.check(); err != nil {
+	if err := checkItem(item); err != nil {
 		return nil, err
 	}
 	data, err := json.Marshal(item)
@@ -134,7 +124,7 @@ func (w *Work) message(subject string, item Item) (*nats.Msg, error) {
 // under, the stream stays plain, and the number of partitions is read and
 // compared in one place.
 func (w *Work) runSubject(item Item) string {
-	return workRun + strconv.Itoa(partition(item.Ref, w.b.cfg.Partitions)) + "." + item.suffix()
+	return workRun + strconv.Itoa(partition(item.Ref, w.b.cfg.Partitions)) + "." + place(item)
 }
 
 // partition spreads pull requests evenly and never changes its mind: replicas

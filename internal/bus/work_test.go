@@ -361,16 +361,16 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	left := time.Now()
 	p.kill()
 	b := open(t, Config{Embedded: Embedded{Dir: dir}})
-	var work record[string]
+	var done record[string]
 	var seen record[string]
-	consumeWork(t, b, func(_ context.Context, i Item) error { work.add(i.Reason); return nil })
+	consumeWork(t, b, func(_ context.Context, i Item) error { done.add(i.Reason); return nil })
 	consumeEvents(t, b, "pull", func(_ context.Context, e events.Event) error { seen.add(e.ID); return nil })
-	eventually(t, "the work is done", func() bool { return work.len() == 2 && queued(t, b) == 0 })
+	eventually(t, "the work is done", func() bool { return done.len() == 2 && queued(t, b) == 0 })
 	eventually(t, "the event is handled", func() bool { return seen.len() == 1 })
-	if diff := cmp.Diff([]string{"soon", "later"}, work.all()); diff != "" {
+	if diff := cmp.Diff([]string{"soon", "later"}, done.all()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if wait := work.times()[1].Sub(left); wait < killedDelay-200*time.Millisecond {
+	if wait := done.times()[1].Sub(left); wait < killedDelay-200*time.Millisecond {
 		t.Errorf("what was due after %v was done after %v", killedDelay, wait)
 	}
 	if v, ok := b.facts.Lookup(someFact("apps", "", "").Key); !ok || v.Flux.Applied != "one" {

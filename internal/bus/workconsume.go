@@ -60,7 +60,7 @@ func decodeItem(d delivery) (Item, error) {
 	if err := json.Unmarshal(d.msg.Data(), &item); err != nil {
 		return item, events.Permanent(fmt.Errorf("decode work: %w", err))
 	}
-	return item, item.check()
+	return item, checkItem(item)
 }
 
 // superseded reports whether newer work of the same pull request and kind is
