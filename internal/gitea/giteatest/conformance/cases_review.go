@@ -42,8 +42,8 @@ func reviews(t *testing.T, e env) {
 	must(t, err)
 	want := []pull.Review{
 		// A later word of the same person dismisses the earlier one.
-		{ID: rejected, Author: e.bob, State: pull.ChangesRequested, Commit: head, Dismissed: true},
-		{ID: remark, Author: e.alice, State: pull.Commented, Commit: head},
+		{ID: rejected, Author: e.bob, State: pull.ChangesRequested, Body: "No.", Commit: head, Dismissed: true},
+		{ID: remark, Author: e.alice, State: pull.Commented, Body: "Why?", Commit: head},
 		{ID: approved, Author: e.bob, State: pull.Approved, Commit: next, Official: true},
 	}
 	same(t, "reviews", want, read())
@@ -75,41 +75,9 @@ func hiddenReviews(t *testing.T, e env) {
 	}
 	moments, err := e.client.Timeline(e.ctx, r, number)
 	must(t, err)
-	if !slices.Contains(moments, pull.Moment{Kind: pull.MomentRetarget, From: "main", To: "release"}) {
+	if !slices.ContainsFunc(moments, retargeted("main", "release")) {
 		t.Errorf("%d hidden remarks hide the retarget: %+v", remarks, moments)
 	}
-}
-
-func timeline(t *testing.T, e env) {
-	r := e.repo(t, "timeline")
-	number, _ := e.open(t, r, "change")
-	e.push(t, r, giteatest.Push{As: e.bot.Login, Branch: "release", Files: map[string]string{"rel": "1\n"}})
-	read := func() []pull.Moment {
-		t.Helper()
-		list, err := e.client.Timeline(e.ctx, r, number)
-		must(t, err)
-		return list
-	}
-	push := pull.Moment{Kind: pull.MomentPush}
-	same(t, "timeline of a new pull request", []pull.Moment{push}, read())
-
-	first, err := e.Review(e.ctx, r, number, e.bob.Login, giteatest.Approve, "ok")
-	must(t, err)
-	e.push(t, r, giteatest.Push{Branch: "change", Files: map[string]string{"more.yaml": "y: 1\n"}})
-	for i := range 60 {
-		_, err := e.Comment(e.ctx, r, number, e.bob.Login, fmt.Sprint("comment ", i))
-		must(t, err)
-	}
-	second, err := e.Review(e.ctx, r, number, e.bob.Login, giteatest.Remark, "hm")
-	must(t, err)
-	review := func(id int64) pull.Moment { return pull.Moment{Kind: pull.MomentReview, ReviewID: id} }
-	same(t, "timeline", []pull.Moment{push, review(first), push, review(second)}, read())
-
-	// Gitea forgets the pushes before a change of the base, and notes one after.
-	must(t, e.Retarget(e.ctx, r, number, e.alice.Login, "release"))
-	same(t, "timeline after a change of the base", []pull.Moment{
-		review(first), review(second), {Kind: pull.MomentRetarget, From: "main", To: "release"}, push,
-	}, read())
 }
 
 func comments(t *testing.T, e env) {

@@ -38,6 +38,7 @@ func Run(t *testing.T, backend Backend) {
 		{"reviews", reviews},
 		{"hidden reviews", hiddenReviews},
 		{"timeline", timeline},
+		{"forced push", forcedPush},
 		{"comments", comments},
 		{"comments since", commentsSince},
 		{"statuses", statuses},
