@@ -22,6 +22,8 @@ type page struct {
 	number int64
 	// reader is bob, who may do no more than write.
 	reader *sdk.Client
+	// watch, if not nil, sees the page at every look.
+	watch func(shown)
 }
 
 func plant(t *testing.T, o seed.Options) *seed.Repository {
@@ -57,12 +59,13 @@ func bootstrap(t *testing.T, repo *seed.Repository) {
 
 func newPage(t *testing.T, repo *seed.Repository, number int64) *page {
 	t.Helper()
-	return &page{t: t, repo: repo, number: number, reader: client(t, repo.Bob)}
+	return &page{t: t, repo: repo, number: number, reader: client(t, repo, repo.Bob)}
 }
 
-func client(t *testing.T, u realserver.User) *sdk.Client {
+// client is how a person talks to the Gitea of a repository.
+func client(t *testing.T, repo *seed.Repository, u realserver.User) *sdk.Client {
 	t.Helper()
-	c, err := world.Gitea.API(t.Context(), u.Token)
+	c, err := repo.World.Gitea.API(t.Context(), u.Token)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,6 +160,9 @@ func (p *page) shows(limit time.Duration, preconditions, approval string, texts 
 		if s, err = p.look(); err != nil {
 			return err
 		}
+		if p.watch != nil {
+			p.watch(s)
+		}
 		if s.preconditions.State != preconditions || s.approval.State != approval || len(s.comments) != 1 {
 			return fmt.Errorf("it shows\n%s", s)
 		}
@@ -168,4 +174,19 @@ func (p *page) shows(limit time.Duration, preconditions, approval string, texts 
 		return nil
 	})
 	return s, time.Since(start)
+}
+
+// reading is the description of a status before anything is decided.
+const reading = "signalbox is reading this change"
+
+// decided is nil once a head is shown as decided.
+func (p *page) decided(head string) error {
+	s, err := p.look()
+	if err != nil {
+		return err
+	}
+	if s.head != head || s.approval.State == "" || s.approval.Description == reading {
+		return fmt.Errorf("it shows\n%s", s)
+	}
+	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,45 +35,75 @@ var scopes = []sdk.AccessTokenScope{"write:repository", "write:issue", "read:org
 // and secrets in its environment.
 type bot struct {
 	t      *testing.T
+	repo   *seed.Repository
 	dir    string
 	addr   string
 	env    []string
 	config string
+	// hooked says that Gitea tells this bot what happens.
+	hooked bool
 
 	cmd  *exec.Cmd
 	done chan error
 }
 
-// settings are what tests vary.
+// settings are what tests vary. The zero value suits most.
 type settings struct {
+	// gitea and kubeconfig are how signalbox reaches its peers; empty is the
+	// straight way.
 	gitea, kubeconfig string
 	// extra is appended to the configuration.
 	extra string
-	// manage is false where a test wants no webhook.
+	// noWebhook keeps Gitea from telling what happens.
 	noWebhook bool
 }
 
-// newBot writes the configuration for a repository. The address stays the same
-// over restarts.
+// newBot makes a bot for a repository; it does not run yet. The address stays
+// the same over restarts.
 func newBot(t *testing.T, repo *seed.Repository, s settings) *bot {
 	t.Helper()
-	ctx := t.Context()
-	token, err := world.Gitea.CreateToken(ctx, repo.Bot, world.Name(t), scopes...)
+	b := &bot{t: t, repo: repo, dir: t.TempDir(), addr: freeAddr(t)}
+	b.config = filepath.Join(b.dir, "signalbox.yaml")
+	b.newToken()
+	b.configure(s)
+	t.Cleanup(func() {
+		b.kill()
+		if strings.Contains(b.log(), "DATA RACE") {
+			t.Error("the race detector found a race")
+		}
+		if t.Failed() {
+			t.Logf("the log of signalbox ends with:\n%s", b.logTail(60))
+		}
+	})
+	return b
+}
+
+// newToken gives the bot a token, from its next start on, and returns the name
+// of the token.
+func (b *bot) newToken() string {
+	b.t.Helper()
+	name := world.Name(b.t)
+	token, err := b.repo.World.Gitea.CreateToken(b.t.Context(), b.repo.Bot, name, scopes...)
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
-	b := &bot{t: t, dir: t.TempDir(), addr: freeAddr(t)}
 	b.env = []string{
 		"SIGNALBOX_GITEA_TOKEN=" + token, "SIGNALBOX_WEBHOOK_SECRET=" + webhookSecret,
 		"PATH=" + os.Getenv("PATH"), "HOME=" + b.dir,
 	}
+	return name
+}
+
+// configure writes the configuration of the next start.
+func (b *bot) configure(s settings) {
+	b.t.Helper()
 	if s.gitea == "" {
-		s.gitea = world.Gitea.URL()
+		s.gitea = b.repo.World.Gitea.URL()
 	}
 	if s.kubeconfig == "" {
-		s.kubeconfig = world.Kube.Kubeconfig()
+		s.kubeconfig = b.repo.World.Kube.Kubeconfig()
 	}
-	b.config = filepath.Join(b.dir, "signalbox.yaml")
+	b.hooked = !s.noWebhook
 	text := fmt.Sprintf(`gitea:
   url: %s
   webhook: {url: "http://%s/", manage: %t}
@@ -83,17 +115,10 @@ bus:
   embedded: {dir: data}
 http: {listen: "%s"}
 log: {level: debug, format: json}
-%s`, s.gitea, b.addr, !s.noWebhook, repo, s.kubeconfig, b.addr, s.extra)
+%s`, s.gitea, b.addr, b.hooked, b.repo, s.kubeconfig, b.addr, s.extra)
 	if err := os.WriteFile(b.config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		b.kill()
-		if t.Failed() {
-			t.Logf("the log of signalbox ends with:\n%s", b.logTail(60))
-		}
-	})
-	return b
 }
 
 func freeAddr(t *testing.T) string {
@@ -123,42 +148,97 @@ func (b *bot) start() {
 	}
 	b.done = make(chan error, 1)
 	go func(cmd *exec.Cmd, done chan error) { done <- cmd.Wait() }(b.cmd, b.done)
-	eventually(b.t, 30*time.Second, "signalbox is ready", func() error {
+	eventually(b.t, patience, "signalbox is ready", func() error {
 		select {
 		case err := <-b.done:
 			b.done <- err
 			b.t.Fatalf("signalbox ended: %v\n%s", err, b.logTail(30))
 		default:
 		}
-		return b.get("/readyz")
+		_, err := b.get("/readyz")
+		return err
 	})
+	if b.hooked {
+		eventually(b.t, patience, "the webhook is registered", b.isHooked)
+	}
 }
 
-// get asks the program for a page.
-func (b *bot) get(path string) error {
-	ctx, cancel := context.WithTimeout(b.t.Context(), 2*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.addr+path, nil)
+// isHooked is nil when Gitea knows the address of the bot.
+func (b *bot) isHooked() error {
+	alice, err := b.repo.World.Gitea.API(b.t.Context(), b.repo.Alice.Token)
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	hooks, _, err := alice.ListRepoHooks(b.repo.Owner, b.repo.Name, sdk.ListHooksOptions{})
 	if err != nil {
 		return err
+	}
+	for _, h := range hooks {
+		if h.Active && strings.HasPrefix(h.Config["url"], "http://"+b.addr+"/") {
+			return nil
+		}
+	}
+	return fmt.Errorf("there are %d others", len(hooks))
+}
+
+// restart kills the program, if it runs, and starts it again.
+func (b *bot) restart() {
+	b.t.Helper()
+	b.kill()
+	b.start()
+}
+
+// get asks the program for a page.
+func (b *bot) get(path string) (string, error) {
+	ctx, cancel := context.WithTimeout(b.t.Context(), 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.addr+path, nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s: %s", path, resp.Status, body)
+		return "", fmt.Errorf("%s: %s: %s", path, resp.Status, body)
 	}
-	return nil
+	return string(body), nil
+}
+
+// metric adds up a metric over all series that have the labels, each written
+// as name="value".
+func (b *bot) metric(t *testing.T, name string, labels ...string) int {
+	t.Helper()
+	text, err := b.get("/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for line := range strings.Lines(text) {
+		series, value, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if family, _, _ := strings.Cut(series, "{"); !ok || family != name {
+			continue
+		}
+		if slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(series, l) }) {
+			continue
+		}
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Fatalf("metric %s: %v", series, err)
+		}
+		sum += v
+	}
+	return int(sum)
 }
 
 // kill ends the program by SIGKILL, as a power cut would.
-func (b *bot) kill() { b.end(syscall.SIGKILL) }
+func (b *bot) kill() { _ = b.end(syscall.SIGKILL) }
 
 // stop ends the program in order and returns its error.
 func (b *bot) stop() error { return b.end(syscall.SIGTERM) }
@@ -203,6 +283,9 @@ func (b *bot) run(args ...string) (string, int) {
 	}
 	return out.String(), cmd.ProcessState.ExitCode()
 }
+
+// patience is how long a test waits for what takes a moment on an idle machine.
+const patience = time.Minute
 
 // eventually waits until f returns nil.
 func eventually(t *testing.T, limit time.Duration, what string, f func() error) {
