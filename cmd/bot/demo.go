@@ -57,7 +57,7 @@ The exit code is 0 if every step of the story came true.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			out := cmd.OutOrStdout()
-			o := demo.Options{Out: out, Width: screenWidth(out), Color: isTerminal(out) && os.Getenv("NO_COLOR") == "", Pause: demoPause}
+			o := demo.Options{Out: out, Width: screenWidth(out), Color: showsColor(out), Pause: demoPause}
 			if in, ok := cmd.InOrStdin().(*os.File); ok && !noPrompt && term.IsTerminal(int(in.Fd())) {
 				o.In = in
 			}
@@ -158,11 +158,8 @@ func newDemoApp(ctx context.Context, world *demo.World, dir string, log io.Write
 		Clusters:     []config.Cluster{{Name: demo.Cluster}},
 		Bus:          config.Bus{Embedded: &config.Embedded{Dir: dir}},
 		Listen:       address,
-		Timing: config.Timing{
-			Debounce: 300 * time.Millisecond, MaxWait: 2 * time.Second,
-			Reconcile: demoReconcile, ClusterSilence: demoSilence,
-		},
-		Log: config.Log{Format: config.LogText},
+		Timing:       config.Timing{Reconcile: demoReconcile, ClusterSilence: demoSilence},
+		Log:          config.Log{Format: config.LogText},
 	}
 	a, err := newApp(ctx, appConfig{
 		config: c, listener: listener, bus: busConfig(c), log: newLogger(log, c.Log),

@@ -11,7 +11,7 @@ import (
 
 // The width of the screen of the demo, in cells. Longer lines are hard to read.
 const (
-	leastWidth   = 60
+	leastWidth   = 40
 	defaultWidth = 100
 	mostWidth    = 120
 )
@@ -26,6 +26,12 @@ func screenWidth(w io.Writer) int {
 		return defaultWidth
 	}
 	return min(max(width, leastWidth), mostWidth)
+}
+
+// showsColor reports whether w is a terminal whose owner wants colors; see
+// https://no-color.org.
+func showsColor(w io.Writer) bool {
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // tailLines is how many lines of the log are shown when the demo fails.

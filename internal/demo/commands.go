@@ -100,6 +100,7 @@ func (p *player) editCommand(ctx context.Context, _ string) error {
 			}
 			return nil
 		},
+		patience: p.Deadline,
 	})
 }
 
@@ -113,9 +114,10 @@ func (p *player) forgeCommand(ctx context.Context, _ string) error {
 		forged = st
 	}
 	return p.try(ctx, move{
-		words: fmt.Sprintf("mallory, who may write, posts %s as success: any writer can post any status.", forged.Context),
-		act:   func(ctx context.Context) error { return p.world.forge(ctx, before.head, forged.Context) },
-		want:  all(state(forged.Context, forged.State), says("mallory posted the status")),
+		words:    fmt.Sprintf("mallory, who may write, posts %s as success: any writer can post any status.", forged.Context),
+		act:      func(ctx context.Context) error { return p.world.forge(ctx, before.head, forged.Context) },
+		want:     all(state(forged.Context, forged.State), says("mallory posted the status")),
+		patience: p.Deadline,
 	})
 }
 

@@ -161,7 +161,8 @@ func (e *eye) get(ctx context.Context, path string, into any) error {
 	if err != nil {
 		return fmt.Errorf("look at Gitea: %w", err)
 	}
-	defer resp.Body.Close()
+	// All that was wanted was read by then.
+	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("look at Gitea: %s answers %s", path, resp.Status)
 	}

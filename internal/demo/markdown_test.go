@@ -62,10 +62,7 @@ func FuzzMarkdown(f *testing.F) {
 	f.Add("</details><details><summary>", 1)
 	f.Add("a\x1b]0;b\x07<br><sub>c</sub></sub> &#27;[31m &#x9b;", 80)
 	f.Fuzz(func(t *testing.T, body string, width int) {
-		width = 1 + max(width, -width)%200
-		if width < 1 {
-			width = 1
-		}
+		width = max(width%200, 1)
 		for _, b := range markdown(body, width) {
 			for _, l := range b.lines {
 				for _, r := range l.text() {

@@ -45,8 +45,8 @@ type player struct {
 
 // Play plays the story and then, if there is input, answers the prompt until
 // that ends. Signalbox must run on the world meanwhile. It returns the error of
-// the context if that ends first, and an error that says what is missing if a
-// step does not come true.
+// the context if that ends first, [ErrOutput] if Out fails, and an error that
+// says what is missing if a step does not come true.
 func Play(ctx context.Context, w *World, o Options) error {
 	if o.Width <= 0 {
 		o.Width = 100
@@ -85,11 +85,11 @@ type lateError struct {
 	missing error
 }
 
-func (e *lateError) Error() string { return fmt.Sprintf("within %s: %v", e.limit, e.missing) }
+func (e *lateError) Error() string { return fmt.Sprintf("not so within %s: %v", e.limit, e.missing) }
 
 // watch looks at the pull request until what is wanted is true and nothing has
-// changed for a while, or until the limit. It fails with a
-// [lateError] then, beside what was seen.
+// changed for a while, or until the limit. Then it returns a [lateError] beside
+// what was seen.
 func (p *player) watch(ctx context.Context, before *view, want func(*view) error, limit time.Duration) (*seen, error) {
 	start := time.Now()
 	s := &seen{before: before, after: map[string]time.Duration{}}
@@ -138,20 +138,20 @@ func wait(ctx context.Context, d time.Duration) error {
 // report shows what was posted, and only that. It reports whether there was
 // anything.
 func (p *player) report(s *seen) bool {
-	any := false
+	shown := false
 	for _, st := range s.now.statuses {
 		old, known := s.before.status(st.Context)
 		if known && old == st {
 			continue
 		}
-		any = true
-		p.screen.stamped(gutter, statusLine(st), s.after[st.mark()])
+		shown = true
+		p.screen.stamped(statusLine(st), s.after[st.mark()])
 		p.screen.description(st)
 	}
 	for _, c := range s.now.comments {
-		any = p.comment(s, c) || any
+		shown = p.comment(s, c) || shown
 	}
-	return any
+	return shown
 }
 
 // comment shows what is new in a comment of signalbox.
@@ -164,7 +164,7 @@ func (p *player) comment(s *seen, c comment) bool {
 	if i := slices.IndexFunc(s.before.comments, func(o comment) bool { return o.ID == c.ID }); i >= 0 {
 		old := s.before.comments[i]
 		if old.Body == c.Body {
-			p.screen.stamped(gutter, line{{"signalbox", bold}, {" put its comment back, word for word", plain}}, after)
+			p.screen.stamped(line{{"signalbox", bold}, {" put its comment back, word for word", plain}}, after)
 			return true
 		}
 		verb = "edited its comment; new in it:"
@@ -172,7 +172,7 @@ func (p *player) comment(s *seen, c comment) bool {
 			verb = "edited its comment; what is new is folded, or was taken out"
 		}
 	}
-	p.screen.stamped(gutter, line{{"signalbox", bold}, {" " + verb, plain}}, after)
+	p.screen.stamped(line{{"signalbox", bold}, {" " + verb, plain}}, after)
 	p.screen.blocks(blocks)
 	return true
 }
@@ -190,11 +190,28 @@ func newBlocks(before, now []block) []block {
 // needs to post something.
 const stillTime = 1200 * time.Millisecond
 
+// rest waits until Gitea is called no more.
+func (p *player) rest(ctx context.Context) error {
+	for start, calls := time.Now(), -1; calls != p.world.Gitea.TotalCalls(); {
+		if time.Since(start) > p.Deadline {
+			return fmt.Errorf("signalbox has called Gitea for %s without an end", p.Deadline)
+		}
+		calls = p.world.Gitea.TotalCalls()
+		if err := wait(ctx, quiet); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // progress lets Flux reconcile and come to the result that it had. Signalbox
 // must post nothing then, and not even ask Gitea for anything.
 func (p *player) progress(ctx context.Context) error {
 	before, err := p.eye.look(ctx)
 	if err != nil {
+		return err
+	}
+	if err := p.rest(ctx); err != nil {
 		return err
 	}
 	p.world.Gitea.ResetCalls()

@@ -75,11 +75,12 @@ func (s *screen) heading(text string) {
 	s.line("", line{{"── ", dim}, {text, bold}, {" " + strings.Repeat("─", rest), dim}})
 }
 
-// stamped writes a line with the time that something took at its end.
-func (s *screen) stamped(prefix string, l line, after time.Duration) {
+// stamped writes what was posted, with the time that it took at the end of the
+// line.
+func (s *screen) stamped(l line, after time.Duration) {
 	stamp := fmt.Sprintf("after %d ms", after.Milliseconds())
-	space := s.width - textWidth(prefix) - l.width() - len(stamp)
-	s.line(prefix, append(l, run{strings.Repeat(" ", max(space, 1)), plain}, run{stamp, dim}))
+	space := s.width - textWidth(gutter) - l.width() - len(stamp)
+	s.line(gutter, append(l, run{strings.Repeat(" ", max(space, 1)), plain}, run{stamp, dim}))
 }
 
 // sign shows the state of a commit status, as Gitea does by a colored icon.

@@ -78,7 +78,7 @@ func (p *player) story(ctx context.Context) error {
 		}
 		p.screen.heading(fmt.Sprintf("%d · %s", i+2, s.title))
 		if err := p.play(ctx, s); err != nil {
-			return fmt.Errorf("step %d of the demo, %q, did not come true %w", i+2, s.title, err)
+			return fmt.Errorf("step %d of the demo, %q: %w", i+2, s.title, err)
 		}
 		if err := p.screen.failed(); err != nil {
 			return err
@@ -110,10 +110,12 @@ func (p *player) begin(ctx context.Context) error {
 	}
 	s.blank()
 	start := time.Now()
-	if err := p.Ready(ctx); err != nil {
-		return err
+	ready, cancel := context.WithTimeout(ctx, p.Deadline)
+	defer cancel()
+	if err := p.Ready(ready); err != nil {
+		return fmt.Errorf("signalbox does not know the cluster after %s: %w", time.Since(start).Round(time.Millisecond), err)
 	}
-	s.stamped(gutter, line{{"signalbox", bold}, {" watches what Flux does on " + Cluster, plain}}, time.Since(start))
+	s.stamped(line{{"signalbox", bold}, {" watches what Flux does on " + Cluster, plain}}, time.Since(start))
 	return p.registered(ctx, start)
 }
 
@@ -125,7 +127,7 @@ func (p *player) registered(ctx context.Context, start time.Time) error {
 			return err
 		}
 		if n > 0 {
-			p.screen.stamped(gutter, line{{"signalbox", bold}, {" registered its webhook in " + p.world.repo.String(), plain}}, time.Since(start))
+			p.screen.stamped(line{{"signalbox", bold}, {" registered its webhook in " + p.world.repo.String(), plain}}, time.Since(start))
 			return nil
 		}
 		if time.Since(start) > p.Deadline {
