@@ -119,6 +119,8 @@ func (c Config) connect() (*connection, error) {
 	cfg.Burst = cmp.Or(cfg.Burst, clientBurst)
 	// A timeout for all requests would end every watch; each has its own.
 	cfg.Timeout = 0
+	// That a version is deprecated is nothing that a user of signalbox can mend.
+	cfg.WarningHandler = rest.NoWarnings{}
 	if conn.client, err = dynamic.NewForConfig(cfg); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", c.Cluster, err)
 	}
@@ -158,19 +160,20 @@ func (w *Watcher) connection() *connection {
 }
 
 // reconnect takes over a kubeconfig that was written anew, as it is when its
-// credentials are renewed. Files that the kubeconfig points to, and the
+// credentials are renewed. Only beat may call it. Files that the kubeconfig points to, and the
 // credentials of a pod, are read again by the client itself.
 func (w *Watcher) reconnect() {
 	if w.cfg.Kubeconfig == "" {
 		return
 	}
 	source, err := os.ReadFile(w.cfg.Kubeconfig)
-	if err != nil || bytes.Equal(source, w.connection().source) {
+	if err != nil || bytes.Equal(source, w.connection().source) || bytes.Equal(source, w.refused) {
 		return
 	}
 	conn, err := w.cfg.connect()
 	if err != nil {
-		// It may be half written, or wrong; the next probe looks again.
+		// It may be half written; it is looked at again when it changes.
+		w.refused = source
 		w.log.Warn("the kubeconfig was changed and cannot be used", "error", err)
 		return
 	}

@@ -50,12 +50,15 @@ func (s *fakeSink) PutAfterList(_ context.Context, f fact.Fact) (bool, error) {
 
 func (s *fakeSink) put(f fact.Fact, wins func(old fact.Fact) bool) (bool, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fail != nil {
-		if err := s.fail(f); err != nil {
+	fail := s.fail
+	s.mu.Unlock()
+	if fail != nil {
+		if err := fail(f); err != nil {
 			return false, err
 		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	old, ok := s.facts[f.Key]
 	if ok && !wins(old) {
 		return false, nil

@@ -2,7 +2,7 @@ package kube
 
 import (
 	"context"
-	"strconv"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,14 +25,12 @@ type objects struct {
 	wg       sync.WaitGroup
 
 	mu sync.Mutex
-	// first holds the keys of the first list that are not yet written; listed
-	// says that it holds all of them.
-	first  map[string]struct{}
-	listed bool
-	// settled says that the first list is written and what it lacked is marked
-	// absent.
-	settled bool
-	deleted map[string]tombstone
+	// first holds the keys of the first list that are not yet written. Listed
+	// says that it has held all of them, swept that it has held also those of
+	// facts whose objects the list lacks, and settled that all are written.
+	first                  map[string]struct{}
+	listed, swept, settled bool
+	deleted                map[string]tombstone
 }
 
 // start starts the informer on the objects of a kind, in the place of a former
@@ -162,10 +160,19 @@ func (o *objects) wrote(key string, p progress) bool {
 	return o.listed && len(o.first) == 0
 }
 
-func (o *objects) settle() {
+// sweep takes the keys of facts whose objects the first list lacks, once, and
+// reports whether the first list is settled.
+func (o *objects) sweep(lacking []string) (settled bool) {
 	o.mu.Lock()
-	o.settled = true
-	o.mu.Unlock()
+	defer o.mu.Unlock()
+	if !o.swept {
+		o.swept = true
+		for _, key := range lacking {
+			o.first[key] = struct{}{}
+		}
+	}
+	o.settled = len(o.first) == 0
+	return o.settled
 }
 
 func (o *objects) isSettled() bool {
@@ -245,7 +252,7 @@ func newInformer(lw cache.ListerWatcher, transform cache.TransformFunc) cache.Sh
 // version returns the version of the last list or event, or "".
 func (o *objects) version() string {
 	v := o.informer.LastSyncResourceVersion()
-	if _, err := strconv.ParseUint(v, 10, 64); err != nil {
+	if strings.Trim(v, "0123456789") != "" {
 		return ""
 	}
 	return v

@@ -53,6 +53,8 @@ type Watcher struct {
 	kinds   map[string]*watchedKind
 	settled chan struct{}
 	once    sync.Once
+	// refused is the content of the last kubeconfig that could not be used.
+	refused []byte
 
 	mu     sync.Mutex
 	conn   *connection

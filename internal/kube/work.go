@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -73,7 +74,8 @@ func (w *Watcher) write(ctx context.Context, it item) error {
 		return nil
 	}
 	if it.key == "" {
-		return w.sweep(ctx, k, o)
+		w.sweep(k, o)
+		return nil
 	}
 	return w.writeObject(ctx, k, o, it.key)
 }
@@ -101,7 +103,10 @@ func (w *Watcher) writeObject(ctx context.Context, k *watchedKind, o *objects, k
 			w.queue.AddAfter(item{k.name(), key}, recheck)
 		}
 	case at.listed || at.deleted != nil:
-		f = absent(fk, prev, at.deleted, now)
+		if at.deleted == nil {
+			at.deleted = &tombstone{version: o.version()}
+		}
+		f = absent(fk, prev, *at.deleted, now)
 	default:
 		return nil // Work of a former informer; the list of this one will tell.
 	}
@@ -124,16 +129,15 @@ func (w *Watcher) readyOf(k *watchedKind) func(fact.Ref) bool {
 	}
 }
 
-// absent returns the fact of an object that is not there, with what is known
-// of its deletion.
-func absent(fk fact.Key, prev *fact.Fact, deleted *tombstone, now time.Time) fact.Fact {
-	f := fact.Fact{Key: fk, Absent: true, Since: now.UTC(), SeenAt: now.UTC()}
-	if deleted != nil {
-		f.UID, f.Version = deleted.uid, deleted.version
-	} else if prev != nil {
-		f.UID, f.Version = prev.UID, prev.Version
+// absent returns the fact of an object that is not there.
+func absent(fk fact.Key, prev *fact.Fact, deleted tombstone, now time.Time) fact.Fact {
+	f := fact.Fact{Key: fk, UID: deleted.uid, Version: deleted.version, Absent: true, Since: now.UTC(), SeenAt: now.UTC()}
+	if prev == nil {
+		return f
 	}
-	if prev != nil && prev.Absent && prev.UID == f.UID {
+	f.UID = cmp.Or(f.UID, prev.UID)
+	f.Version = cmp.Or(f.Version, prev.Version)
+	if prev.Absent && prev.UID == f.UID {
 		f.Since = prev.Since
 	}
 	return f
@@ -164,29 +168,23 @@ func (w *Watcher) put(ctx context.Context, prev *fact.Fact, f fact.Fact, first b
 	return nil
 }
 
-// sweep ends the first list of a kind: what is held and was not listed is
-// absent.
-func (w *Watcher) sweep(ctx context.Context, k *watchedKind, o *objects) error {
-	now := time.Now().UTC()
+// sweep comes after the first list of a kind is written: what is held and was
+// not listed is to be absent. It comes again when that is written, too.
+func (w *Watcher) sweep(k *watchedKind, o *objects) {
+	var lacking []string
 	for _, held := range w.sink.Select(fact.SourceKube, w.cluster, k.name()) {
 		key := held.Key.Object()
-		if held.Absent {
-			continue
-		}
-		if _, exists, err := o.informer.GetStore().GetByKey(key); err != nil || exists {
-			continue
-		}
-		f := fact.Fact{Key: held.Key, UID: held.UID, Version: held.Version, Absent: true, Since: now, SeenAt: now}
-		if v := o.version(); v != "" {
-			f.Version = v
-		}
-		if err := w.put(ctx, &held, f, true); err != nil {
-			return err
+		if _, exists, err := o.informer.GetStore().GetByKey(key); err == nil && !exists && !held.Absent {
+			lacking = append(lacking, key)
 		}
 	}
-	o.settle()
-	k.nudge()
-	return nil
+	if o.sweep(lacking) {
+		k.nudge()
+		return
+	}
+	for _, key := range lacking {
+		w.queue.Add(item{k.name(), key})
+	}
 }
 
 // setHealth takes the state of the watch on a kind; only a change is written.
