@@ -287,7 +287,7 @@ func (g *Gitea) Push(ctx context.Context, repo pull.Repo, push giteatest.Push) (
 func (g *Gitea) followed(ctx context.Context, repo pull.Repo, branch, sha string) error {
 	return poll(ctx, func() (bool, error) {
 		tip, err := g.Tip(ctx, repo, branch)
-		if missing(err) || err == nil && tip != sha {
+		if unready(err) || err == nil && tip != sha {
 			return false, nil
 		}
 		if err != nil {
@@ -316,9 +316,11 @@ func (g *Gitea) followed(ctx context.Context, repo pull.Repo, branch, sha string
 	})
 }
 
-func missing(err error) bool {
+// unready reports whether Gitea does not know a branch yet. After the first
+// push to a repository it even answers 500 for a moment.
+func unready(err error) bool {
 	answer, ok := errors.AsType[*failure](err)
-	return ok && answer.code == http.StatusNotFound
+	return ok && (answer.code == http.StatusNotFound || answer.code == http.StatusInternalServerError)
 }
 
 // poll asks until the answer is yes, an error, or the context ends.
