@@ -2,39 +2,102 @@ package gitea
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	sdk "code.gitea.io/sdk/gitea"
 
 	"signalbox/internal/pull"
 )
 
-// Permission returns what an account may do in a repository. [ErrNotFound]
-// means that there is no such account or repository, [ErrForbidden] that the
-// bot's account does not administer the repository.
+// Permission returns what an account may do in a repository, of which the
+// code and the pull requests count. [ErrNotFound] means that there is no such
+// account or repository, [ErrForbidden] that the bot's account does not
+// administer the repository, or cannot see who belongs to a team that could
+// give the account more. The permission that is returned is certain also beside
+// an error.
 //
-// For a member of teams it is coarse, and never too much: of a team that may
-// write code and only read issues Gitea tells that it may read. Whoever belongs
-// to a team that administers the organisation's repositories is an owner, as
-// are the owners of the organisation and the administrators of Gitea.
+// Gitea tells the members of teams too little: whoever may write only through a
+// team is told to be able to read what everybody can. So the teams of the
+// repository are looked at too, unless Gitea tells enough already. Members of a
+// team that administers are owners for Gitea, as are the owners of the
+// organisation and the administrators of Gitea.
 func (c *Client) Permission(ctx context.Context, repo pull.Repo, login string) (pull.Permission, error) {
 	const operation = "read the permission of %s in %s"
+	known, err := c.ownPermission(ctx, repo, login)
+	if err != nil || known.AtLeast(pull.PermissionWrite) {
+		return known, c.fail(err, nil, operation, c.clean(login), repo)
+	}
+	known, err = c.teamPermission(ctx, repo, login, known)
+	return known, c.fail(err, nil, operation, c.clean(login), repo)
+}
+
+// ownPermission is what Gitea tells, without what teams give.
+func (c *Client) ownPermission(ctx context.Context, repo pull.Repo, login string) (pull.Permission, error) {
+	if login == "" {
+		return pull.PermissionNone, ErrNotFound
+	}
 	var out struct {
 		Permission pull.Permission `json:"permission"`
 	}
 	_, err := c.getJSON(ctx, call{route: "/repos/:owner/:repo/collaborators/:user/permission"},
 		repoPath(repo)+"/collaborators/"+url.PathEscape(login)+"/permission", nil, &out)
 	if err != nil {
-		return pull.PermissionNone, c.fail(err, nil, operation, login, repo)
+		return pull.PermissionNone, err
 	}
-	switch out.Permission {
-	case pull.PermissionNone, pull.PermissionRead, pull.PermissionWrite, pull.PermissionAdmin, pull.PermissionOwner:
-		return out.Permission, nil
+	if !out.Permission.AtLeast(pull.PermissionRead) && out.Permission != pull.PermissionNone {
+		return pull.PermissionNone, fmt.Errorf("unknown permission %q", c.clean(string(out.Permission)))
 	}
-	return pull.PermissionNone, c.fail(fmt.Errorf("unknown permission %q", c.clean(string(out.Permission))),
-		nil, operation, login, repo)
+	return out.Permission, nil
+}
+
+// teamPermission returns the best of what is known and what the teams of the
+// repository give.
+func (c *Client) teamPermission(ctx context.Context, repo pull.Repo, login string, known pull.Permission) (pull.Permission, error) {
+	var teams []struct {
+		ID    int64                      `json:"id"`
+		Name  string                     `json:"name"`
+		Units map[string]pull.Permission `json:"units_map"`
+	}
+	// This list is not cut into pages.
+	_, err := c.getJSON(ctx, call{route: "/repos/:owner/:repo/teams"}, repoPath(repo)+"/teams", nil, &teams)
+	var answer *answerError
+	if errors.As(err, &answer) && answer.code == http.StatusMethodNotAllowed {
+		// The owner is a person.
+		return known, nil
+	}
+	if err != nil {
+		return known, err
+	}
+	var blind error
+	for _, t := range teams {
+		gives := t.Units["repo.code"]
+		if t.Units["repo.pulls"].AtLeast(pull.PermissionRead) && !gives.AtLeast(pull.PermissionRead) {
+			gives = pull.PermissionRead
+		}
+		if known.AtLeast(gives) || gives == "" {
+			continue
+		}
+		members, err := c.membersOf(ctx, t.ID)
+		switch {
+		case errors.Is(err, ErrNotFound), errors.Is(err, ErrForbidden):
+			blind = fmt.Errorf("who is in team %s cannot be seen, which takes an owner of %s or a member of the team: %w",
+				c.clean(t.Name), repo.Owner, ErrForbidden)
+		case err != nil:
+			return known, err
+		case slices.ContainsFunc(members, func(p pull.Person) bool { return strings.EqualFold(p.Login, login) }):
+			known = gives
+		}
+	}
+	if known.AtLeast(pull.PermissionWrite) {
+		return known, nil
+	}
+	return known, blind
 }
 
 // UserByID returns the account with an id, which a rename does not change.

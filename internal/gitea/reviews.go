@@ -84,12 +84,16 @@ type timelineEntry struct {
 // Timeline returns what can give, take or void a decision, in the order of the
 // server.
 //
-// Some things about it are easily mistaken. A push is no proof that the head
-// changed since the entries before it: a change of the base notes one too, and
-// forgets those before. And a review can be begun early and submitted late:
-// its place here is when it was submitted, its id and time are when it was
-// begun. A forced push forgets the pushes before it whose commits are gone, and
-// notes one with the commits that are new before one that is forced.
+// Some things about it are easily mistaken:
+//
+//   - A push is noted a moment after the head has moved. What stands after it
+//     surely came after it; what stands before it may have come after it too.
+//   - A push is no proof that the head changed since the entries before it: a
+//     change of the base notes one too, and forgets those before.
+//   - A forced push forgets the pushes before it whose commits are gone, and
+//     notes one with the commits that are new before the one that is forced.
+//   - A review can be begun early and submitted late: its place here is when it
+//     was submitted, its id and time are when it was begun.
 func (c *Client) Timeline(ctx context.Context, repo pull.Repo, number int64) ([]pull.Moment, error) {
 	pushed := false
 	list, err := untilEmpty(ctx, pages[timelineEntry]{

@@ -30,17 +30,22 @@ func (c *Client) TeamMembers(ctx context.Context, org, team string) ([]pull.Pers
 		if !strings.EqualFold(t.Name, team) {
 			continue
 		}
-		// The total is a counter that Gitea keeps beside the members, so it does
-		// not decide where they end.
-		members, err := untilEmpty(ctx, pages[sdk.User]{
-			client: c,
-			route:  "/teams/:id/members",
-			path:   fmt.Sprintf("/teams/%d/members", t.ID),
-		}, func(_ []sdk.User, empty, _ int) bool { return empty > 0 })
-		if err != nil {
-			return nil, c.fail(err, nil, operation, org, team)
-		}
-		return convertAll(members, func(u sdk.User) pull.Person { return person(&u) }), nil
+		members, err := c.membersOf(ctx, t.ID)
+		return members, c.fail(err, nil, operation, org, team)
 	}
 	return nil, c.fail(fmt.Errorf("organisation %s has no such team: %w", org, ErrNotFound), nil, operation, org, team)
+}
+
+func (c *Client) membersOf(ctx context.Context, team int64) ([]pull.Person, error) {
+	// The total is a counter that Gitea keeps beside the members, so it does not
+	// decide where they end.
+	members, err := untilEmpty(ctx, pages[sdk.User]{
+		client: c,
+		route:  "/teams/:id/members",
+		path:   fmt.Sprintf("/teams/%d/members", team),
+	}, func(_ []sdk.User, empty, _ int) bool { return empty > 0 })
+	if err != nil {
+		return nil, err
+	}
+	return convertAll(members, func(u sdk.User) pull.Person { return person(&u) }), nil
 }
