@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,14 +81,17 @@ func TestNewRegistersOnce(t *testing.T) {
 
 // A server that knows one token only shows which one the watcher uses.
 func TestKubeconfigIsReadAgain(t *testing.T) {
-	var good atomic.Int64
+	good := make(chan struct{}, 1)
 	var log bytes.Buffer
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer renewed" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		good.Add(1)
+		select {
+		case good <- struct{}{}:
+		default:
+		}
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
 	t.Cleanup(server.Close)
@@ -109,10 +111,9 @@ func TestKubeconfigIsReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.AfterFunc(100*time.Millisecond, func() { kubeconfig(t, file, server.URL, "renewed") })
-	for good.Load() == 0 && ctx.Err() == nil {
-		time.Sleep(5 * time.Millisecond)
-	}
-	if good.Load() == 0 {
+	select {
+	case <-good:
+	case <-ctx.Done():
 		t.Error("the renewed credentials are not used")
 	}
 	cancel()
@@ -145,7 +146,9 @@ func TestMetrics(t *testing.T) {
 		t.Error("not settled")
 	}
 	cancel()
-	<-done
+	if err := <-done; err != nil {
+		t.Errorf("Run = %v", err)
+	}
 	families, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -84,8 +84,7 @@ func outdated(err error) bool {
 // whose parameters differ each time, and the words that a client puts around
 // what it did not understand.
 func root(err error) string {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	if cause, ok := apierrors.StatusCause(err, metav1.CauseTypeUnexpectedServerResponse); ok && cause.Message != "" {

@@ -74,24 +74,24 @@ func (w *Watcher) probeOnce(ctx context.Context, last pulse) pulse {
 		w.metrics.probeFailures.Inc()
 		f := explain("list", crdResource().GroupResource().String(), err)
 		if f.kind != last.failure {
-			w.log.Warn("the cluster is not heard from", "error", f.message)
+			w.log.WarnContext(ctx, "the cluster is not heard from", "error", f.message)
 		}
 		w.reconnect()
 		return pulse{f.kind, last.version}
 	}
 	if last.failure != failureNone {
-		w.log.Info("the cluster is heard from again")
+		w.log.InfoContext(ctx, "the cluster is heard from again")
 	}
 	if older(version, last.version) {
 		// A watch that asks for what comes after a version of the former
 		// history is accepted and never hears anything.
-		w.log.Warn("the API server has another history, as after a restore; everything is listed anew",
+		w.log.WarnContext(ctx, "the API server has another history, as after a restore; everything is listed anew",
 			"version", version, "before", last.version)
 		w.restart()
 	}
 	if err := w.sink.Beat(ctx, w.cluster, time.Now().UTC()); err != nil && ctx.Err() == nil {
 		w.metrics.writeFailures.Inc()
-		w.log.Warn("a heartbeat could not be written", "error", err)
+		w.log.WarnContext(ctx, "a heartbeat could not be written", "error", err)
 	}
 	if version == "" {
 		version = last.version

@@ -69,7 +69,7 @@ func TestCreatedWhileSwept(t *testing.T) {
 		s.setFail(func(f fact.Fact) error {
 			if f.Absent {
 				c.Kustomization("flux-system", "apps").Ready(revB)
-				time.Sleep(time.Second)
+				time.Sleep(time.Second) //nolint:forbidigo // The clock of a bubble jumps.
 			}
 			return nil
 		})

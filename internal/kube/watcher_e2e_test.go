@@ -69,6 +69,14 @@ func watchReal(t *testing.T, cfg Config) *fakeSink {
 	return s
 }
 
+// idle lets time pass in which something must not happen.
+func idle(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
 func as(t *testing.T, a realserver.Access) Config {
 	t.Helper()
 	cfg, err := a.Config()
@@ -239,7 +247,7 @@ subjects: [{kind: ServiceAccount, name: signalbox, namespace: default}]
 	}
 	until(ctx, t, "a right is taken away", func() string {
 		proxy.Cut()
-		time.Sleep(time.Second)
+		idle(ctx, time.Second)
 		return inState(s, fact.WatchFailing, "missing right: watch buckets.source.toolkit.fluxcd.io", "bucket")()
 	})
 	until(ctx, t, "the other kinds", inState(s, fact.WatchSynced, "", installed[:5]...))
@@ -306,9 +314,9 @@ func TestRealOutages(t *testing.T) {
 	}
 	silent := func(t *testing.T) {
 		t.Helper()
-		time.Sleep(cfg.Limits.Probe + 500*time.Millisecond) // A probe may be under way.
+		idle(ctx, cfg.Limits.Probe+500*time.Millisecond) // A probe may be under way.
 		n := s.heard()
-		time.Sleep(2 * cfg.Limits.ProbeEvery)
+		idle(ctx, 2*cfg.Limits.ProbeEvery)
 		if s.heard() != n {
 			t.Error("a heartbeat of a cluster that does not answer")
 		}
@@ -318,7 +326,7 @@ func TestRealOutages(t *testing.T) {
 		before := s.writes()
 		for range 5 {
 			proxy.Cut()
-			time.Sleep(time.Second)
+			idle(ctx, time.Second)
 		}
 		change(t, "./b")
 		until(ctx, t, "a change after it", path(s, "apps", "./b"))
@@ -431,7 +439,7 @@ func TestRealFluxPassesThroughProgressing(t *testing.T) {
 func progressing(ctx context.Context, t *testing.T, namespace string, d time.Duration, writes func() int) map[string]int {
 	t.Helper()
 	// The last write may still be on its way.
-	time.Sleep(2 * time.Second)
+	idle(ctx, 2*time.Second)
 	before := writes()
 	gvr := schema.GroupVersionResource{Group: groupKustomize, Version: "v1", Resource: "kustomizations"}
 	w, err := world.Kube.Dynamic().Resource(gvr).Namespace(namespace).Watch(ctx, metav1.ListOptions{})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -53,7 +54,7 @@ func watching(t *testing.T, c *kubetest.Cluster, s *fakeSink, do func(t *testing
 
 // pass lets time pass, and the watcher finish what it does then.
 func pass(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) //nolint:forbidigo // The clock of a bubble jumps.
 	synctest.Wait()
 }
 
@@ -359,8 +360,8 @@ type laggingSink struct {
 func (s laggingSink) Lookup(k fact.Key) (fact.Fact, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := len(s.log) - 1; i >= 0; i-- {
-		if f := s.log[i]; f.Key == k && time.Since(f.SeenAt) >= s.lag {
+	for _, f := range slices.Backward(s.log) {
+		if f.Key == k && time.Since(f.SeenAt) >= s.lag {
 			return f, true
 		}
 	}

@@ -59,7 +59,7 @@ func (w *Watcher) handle(ctx context.Context, it item) {
 	}
 	w.metrics.writeFailures.Inc()
 	if w.queue.NumRequeues(it) == 0 {
-		w.log.Warn("a fact could not be written and is tried again", "kind", it.kind, "object", it.key, "error", err)
+		w.log.WarnContext(ctx, "a fact could not be written and is tried again", "kind", it.kind, "object", it.key, "error", err)
 	}
 	w.queue.AddRateLimited(it)
 }
@@ -84,7 +84,7 @@ func (w *Watcher) write(ctx context.Context, it item) error {
 func (w *Watcher) writeObject(ctx context.Context, k *watchedKind, o *objects, key string) error {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
-		return nil // No object has such a key.
+		return fmt.Errorf("key of a %s: %w", k.name(), err)
 	}
 	obj, exists, err := o.informer.GetStore().GetByKey(key)
 	if err != nil {

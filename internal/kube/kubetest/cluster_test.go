@@ -2,6 +2,7 @@ package kubetest_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -179,7 +180,7 @@ func TestFaults(t *testing.T) {
 	}{
 		"forbidden": {kubetest.Forbid("list", ""), apierrors.IsForbidden},
 		"expired":   {kubetest.Expired, apierrors.IsUnauthorized},
-		"hang":      {kubetest.Hang, func(err error) bool { return err == context.DeadlineExceeded }},
+		"hang":      {kubetest.Hang, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }},
 		"mended":    {nil, func(err error) bool { return err == nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
