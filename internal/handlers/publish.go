@@ -132,12 +132,15 @@ func (r *run) writeComment(ctx context.Context, v *policy.Verdict) error {
 		return err
 	}
 	posted.CommentID, posted.CommentSum = c.ID, commentSum(body)
+	posted.Comments++
 	return nil
 }
 
-// findComment looks for a comment that an earlier life of signalbox made, among
-// all comments. Of several, the oldest is kept.
+// findComment looks for the comment among all comments, where an earlier life
+// of signalbox may have left it, or a request whose answer was lost. Of several,
+// the oldest is kept.
 func (r *run) findComment(ctx context.Context, ref pull.Ref) error {
+	r.record.Posted.CommentID, r.record.Posted.Comments = 0, 0
 	if r.pull.Comments == 0 && r.item.Attempt == 0 {
 		return nil
 	}
@@ -145,6 +148,7 @@ func (r *run) findComment(ctx context.Context, ref pull.Ref) error {
 	if err != nil {
 		return err
 	}
+	r.record.Posted.Comments = r.pull.Comments
 	comments = slices.DeleteFunc(comments, func(c pull.Comment) bool {
 		return !c.Author.Is(r.self) || !strings.HasPrefix(c.Body, render.Marker(ref))
 	})
@@ -157,6 +161,7 @@ func (r *run) findComment(ctx context.Context, ref pull.Ref) error {
 		if err := r.Forge.DeleteComment(ctx, r.repo, c.ID); err != nil && !errors.Is(err, pull.ErrNotFound) {
 			return err
 		}
+		r.record.Posted.Comments--
 	}
 	return nil
 }
@@ -181,6 +186,11 @@ func (r *run) verify(ctx context.Context, p pull.Pull) error {
 	posted := &r.record.Posted
 	if posted.CommentID == 0 {
 		return nil
+	}
+	if posted.Comments != p.Comments {
+		// One of the others may be ours: a request that was given up can still
+		// be carried out, long after its comment was posted again.
+		return r.findComment(ctx, p.Ref())
 	}
 	c, err := r.Forge.Comment(ctx, r.repo, posted.CommentID)
 	switch {

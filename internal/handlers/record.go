@@ -60,6 +60,9 @@ type Posted struct {
 	CommentID int64 `json:"commentId,omitempty"`
 	// CommentSum identifies the text of the comment.
 	CommentSum string `json:"commentSum,omitempty"`
+	// Comments is how many comments Gitea counts on the pull request, if none
+	// was added or removed since they were last looked through.
+	Comments int `json:"comments,omitempty"`
 }
 
 // Records is where records are kept, by [pull.Ref.String].
