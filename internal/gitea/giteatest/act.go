@@ -68,7 +68,8 @@ func (s *Server) CreateOrg(_ context.Context, name string) error {
 	})
 }
 
-// SetTeam makes a team of an organisation, or replaces its members.
+// SetTeam makes a team of an organisation that may write to its repositories,
+// or replaces its members. The team "Owners" administers.
 func (s *Server) SetTeam(_ context.Context, org, name string, members ...string) error {
 	return s.locked(func() error {
 		owner, err := s.model.account(org)
@@ -90,7 +91,11 @@ func (s *Server) SetTeam(_ context.Context, org, name string, members ...string)
 			}
 		}
 		s.model.last.team++
-		s.model.teams = append(s.model.teams, &team{id: s.model.last.team, org: owner, name: name, members: people})
+		access := Write
+		if strings.EqualFold(name, "Owners") {
+			access = Admin
+		}
+		s.model.teams = append(s.model.teams, &team{id: s.model.last.team, org: owner, name: name, members: people, access: access})
 		return nil
 	})
 }

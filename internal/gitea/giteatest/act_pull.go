@@ -312,25 +312,3 @@ func (s *Server) SetOpen(_ context.Context, of pull.Repo, number int64, as strin
 		return nil
 	})
 }
-
-// Merge merges a pull request with a merge commit and returns its id.
-func (s *Server) Merge(_ context.Context, of pull.Repo, number int64, as string) (sha string, err error) {
-	err = s.inPull(of, number, as, func(p *pullRequest, by *account) error {
-		if p.closed {
-			return errClosed
-		}
-		before := p.repo.branches[p.base]
-		c := s.model.commit(commit{
-			parents: []string{before, p.headSHA}, tree: s.model.merged(before, p.headSHA), author: by, when: s.now(),
-			message: fmt.Sprintf("Merge pull request %q (#%d)", p.title, p.number),
-		})
-		p.closed, p.merged, p.mergedBy = true, true, by
-		p.repo.branches[p.base], p.repo.objects[c.sha] = c.sha, true
-		s.model.add(p, s.now(), entry{kind: "merge_pull", author: by})
-		s.sendPull(p, "pull_request", "closed", by, nil)
-		s.pushed(moved{repo: p.repo, branch: p.base, before: before, after: c.sha, by: by})
-		sha = c.sha
-		return nil
-	})
-	return sha, err
-}

@@ -59,6 +59,9 @@ func (s *Server) Push(_ context.Context, of pull.Repo, push Push) (sha string, e
 		if err != nil {
 			return err
 		}
+		if !s.model.mayPush(r, push.Branch, by, push.Force) {
+			return fmt.Errorf("Not allowed to push to protected branch %s", push.Branch)
+		}
 		before := r.branches[push.Branch]
 		parent := before
 		if before == "" || push.Force {

@@ -44,6 +44,20 @@ func (s *Server) routes() map[string]handle {
 		"POST " + repo + "/hooks":                   inRepo(createHook),
 		"PATCH " + repo + "/hooks/{id}":             inRepo(editHook),
 		"DELETE " + repo + "/hooks/{id}":            inRepo(deleteHook),
+
+		"GET /users/search":                                    searchUsers,
+		"GET /users/{username}":                                getUser,
+		"GET " + repo + "/teams":                               inRepo(listRepoTeams),
+		"GET " + repo + "/collaborators/{username}/permission": inRepo(getPermission),
+		"GET " + repo + "/issues/comments/{id}/reactions":      inRepo(listReactions),
+		"POST " + repo + "/issues/comments/{id}/reactions":     inRepo(addReaction),
+		"DELETE " + repo + "/issues/comments/{id}/reactions":   inRepo(removeReaction),
+		"POST " + repo + "/pulls/{index}/merge":                inPull(mergePull),
+		"GET " + repo + "/branches/{branch...}":                inRepo(getBranch),
+		"GET " + repo + "/branch_protections":                  inRepo(listRules),
+		"POST " + repo + "/branch_protections":                 inRepo(createRule),
+		"PATCH " + repo + "/branch_protections/{rule...}":      inRepo(editRule),
+		"DELETE " + repo + "/branch_protections/{rule...}":     inRepo(deleteRule),
 	}
 }
 

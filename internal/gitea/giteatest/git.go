@@ -91,14 +91,19 @@ func (m *model) mergeBase(a, b string) string {
 }
 
 // merged returns the files of a commit with what another one changed since they
-// parted; where both did, the other one's side.
+// parted; where both changed the same lines, the other one's side.
 func (m *model) merged(ours, theirs string) map[string]blob {
 	files := maps.Clone(m.treeAt(ours))
 	for _, c := range changes(m.treeAt(m.mergeBase(ours, theirs)), m.treeAt(theirs)) {
+		mine := files[c.path]
 		delete(files, c.old)
-		if c.after.mode != "" {
-			files[c.path] = c.after
+		if c.after.mode == "" {
+			continue
 		}
+		if both, ok := mergeText(c.before.content, mine.content, c.after.content); ok && c.old == c.path && mine.mode != "" {
+			c.after.content = both
+		}
+		files[c.path] = c.after
 	}
 	return files
 }

@@ -86,10 +86,13 @@ func (s *Server) pullJSON(p *pullRequest) *sdk.PullRequest {
 		ID: p.number, URL: s.pullURL(p), Index: p.number, Poster: s.sdkUser(p.author),
 		Title: p.title, Body: p.body, Labels: []*sdk.Label{}, State: state, Draft: draft(p.title),
 		Comments: p.comments(), HTMLURL: s.pullURL(p), DiffURL: s.pullURL(p) + ".diff", PatchURL: s.pullURL(p) + ".patch",
-		Mergeable: !p.closed, HasMerged: p.merged, MergedBy: s.sdkUser(p.mergedBy),
+		Mergeable: s.mergeable(p) && !draft(p.title), HasMerged: p.merged, MergedBy: s.sdkUser(p.mergedBy),
 		Base:      &sdk.PRBranchInfo{Name: p.base, Ref: p.base, Sha: p.repo.branches[p.base], RepoID: p.repo.id, Repository: s.repoJSON(p.repo, Read)},
 		Head:      &sdk.PRBranchInfo{Name: p.head, Ref: ref, Sha: sha, RepoID: -1, Repository: s.repoJSON(p.headRepo, Read)},
 		MergeBase: p.mergeBase, Created: &created, Updated: &updated,
+	}
+	if p.merged {
+		out.MergedCommitID = &p.merge
 	}
 	if p.headRepo != nil {
 		out.Head.RepoID = p.headRepo.id

@@ -27,6 +27,7 @@ func newModel() model { return model{commits: map[string]*commit{}} }
 type account struct {
 	id    int64
 	login string
+	old   []string // Names it had.
 	token string
 	org   bool
 	admin bool
@@ -38,6 +39,7 @@ type team struct {
 	org     *account
 	name    string
 	members []*account
+	access  Permission // To the repositories of the organisation.
 }
 
 // Permission is what an account may do in a repository.
@@ -63,6 +65,8 @@ type repo struct {
 	statuses map[string][]*status
 	hooks    []*hook
 	grants   map[int64]Permission
+	rules    []*rule // In the order in which they were made.
+	archived bool
 }
 
 type pullRequest struct {
@@ -84,6 +88,8 @@ type pullRequest struct {
 	created   time.Time
 	updated   time.Time
 	mergedBy  *account
+	merge     string // The commit that the base got.
+	checking  bool   // Whether it is looked for conflicts.
 }
 
 // entry is a row of the timeline. Only those of type "comment" are comments.
@@ -98,6 +104,8 @@ type entry struct {
 	force    bool
 	created  time.Time
 	updated  time.Time
+
+	reactions []Reaction
 }
 
 type review struct {
@@ -222,7 +230,7 @@ func (m *model) permission(r *repo, a *account) Permission {
 	if a.admin || a == r.owner {
 		return Admin
 	}
-	return max(best, r.grants[a.id])
+	return max(best, r.grants[a.id], m.teamAccess(r, a))
 }
 
 func (p *pullRequest) comments() int {
