@@ -48,8 +48,8 @@ type Limits struct {
 	// Grace is how long a watch that stood may be away before its kind is
 	// failing (15s).
 	Grace time.Duration
-	// Idle is how long a watch may deliver nothing, not even a bookmark, before
-	// it is opened again (3m).
+	// Idle is how long a watch may deliver nothing, not even the bookmark that
+	// an API server sends each minute, before it is opened again (90s).
 	Idle time.Duration
 	// Hold is the least time for which the last settled state of an object
 	// stands while its controller is at work (5m); see [Project].
@@ -61,7 +61,7 @@ func (l Limits) withDefaults() Limits {
 	l.Probe = cmp.Or(l.Probe, 5*time.Second)
 	l.Sync = cmp.Or(l.Sync, 30*time.Second)
 	l.Grace = cmp.Or(l.Grace, 15*time.Second)
-	l.Idle = cmp.Or(l.Idle, 3*time.Minute)
+	l.Idle = cmp.Or(l.Idle, 90*time.Second)
 	l.Hold = cmp.Or(l.Hold, 5*time.Minute)
 	return l
 }

@@ -89,7 +89,9 @@ func (w *Watcher) probeOnce(ctx context.Context, last pulse) pulse {
 			"version", version, "before", last.version)
 		w.restart()
 	}
-	if err := w.sink.Beat(ctx, w.cluster, time.Now().UTC()); err != nil && ctx.Err() == nil {
+	limited, cancel = context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	if err := w.sink.Beat(limited, w.cluster, time.Now().UTC()); err != nil && ctx.Err() == nil {
 		w.metrics.writeFailures.Inc()
 		w.log.WarnContext(ctx, "a heartbeat could not be written", "error", err)
 	}

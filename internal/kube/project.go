@@ -69,7 +69,8 @@ type Circumstances struct {
 // revision of a source. Origin is lastAppliedOriginRevision of a Kustomization
 // and the org.opencontainers.image.revision of a source's artifact.
 //
-// A missing or odd field is the zero value; no object makes Project panic.
+// A missing or odd field is the zero value; no object makes Project panic. A
+// HelmRepository of type oci has no status at all, so no Ready condition ever.
 func Project(key fact.Key, prev *fact.Fact, obj *unstructured.Unstructured, c Circumstances) (f fact.Fact, recheck time.Duration) {
 	o := obj.Object
 	now := c.Now.UTC()

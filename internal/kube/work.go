@@ -24,6 +24,9 @@ type item struct{ kind, key string }
 // the first list of a large cluster is long.
 const workers = 4
 
+// writeTimeout bounds one write.
+const writeTimeout = 15 * time.Second
+
 // Pauses between tries of a write that failed.
 const (
 	firstRetry = 50 * time.Millisecond
@@ -147,6 +150,8 @@ func absent(fk fact.Key, prev *fact.Fact, deleted tombstone, now time.Time) fact
 // list wins over whatever version is held: the API server may have been
 // restored from a backup.
 func (w *Watcher) put(ctx context.Context, prev *fact.Fact, f fact.Fact, first bool) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	same := prev != nil && f.Same(*prev)
 	var changed bool
 	var err error
