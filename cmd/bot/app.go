@@ -108,7 +108,7 @@ func (a *app) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	queue := workQueue{a.bus.Work()}
+	queue := a.bus.Work()
 	account := handlers.NewAccount(a.forge)
 	repositories := handlers.NewRepositories(a.forge, repositorySettings(a.config))
 	meter, err := newMeter(a.registry)
@@ -158,7 +158,7 @@ func (a *app) run(ctx context.Context) error {
 		return a.bus.ConsumeEvents(ctx, consumerReconcile, []string{events.Tick{Name: handlers.ReconcileTick}.BusSubject()}, a.reconciler.Handle)
 	})
 	group.Go(func() error { return a.bus.Facts().Consume(ctx, consumerFacts, a.facts.Handle) })
-	group.Go(func() error { return a.bus.Work().Consume(ctx, a.work) })
+	group.Go(func() error { return a.bus.Work().Consume(ctx, a.evaluator.Handle) })
 	clock := schedule.Interval{Name: handlers.ReconcileTick, Every: a.config.Timing.Reconcile, Publish: a.bus.Publish, Log: a.log}
 	group.Go(func() error { return clock.Run(ctx) })
 	err := group.Wait()

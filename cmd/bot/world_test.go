@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"strings"
@@ -92,9 +93,7 @@ func newWorld(t *testing.T, o worldOptions) *world {
 	w.must(forge.CreateOrg(ctx, owner))
 	w.must(forge.SetTeam(ctx, owner, "maintainers", "carol", "signalbox"))
 	files := map[string]string{policy.Path: testPolicy, "clusters/base/platform.yaml": "a: 1\n", "platform-config/profile.yaml": "b: 1\n"}
-	for path, text := range o.files {
-		files[path] = text
-	}
+	maps.Copy(files, o.files)
 	w.repo, err = forge.CreateRepo(ctx, owner, repoName, files)
 	w.must(err)
 	for _, login := range []string{"bob", "carol"} {

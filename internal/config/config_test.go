@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"log/slog"
+	"maps"
 	"net/url"
 	"os"
 	"strings"
@@ -64,9 +65,7 @@ var secrets = map[string]string{
 // with returns the secrets and more variables: name, value, name, value.
 func with(pairs ...string) map[string]string {
 	env := map[string]string{}
-	for name, value := range secrets {
-		env[name] = value
-	}
+	maps.Copy(env, secrets)
 	for i := 0; i < len(pairs); i += 2 {
 		env[pairs[i]] = pairs[i+1]
 	}

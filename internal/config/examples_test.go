@@ -56,7 +56,7 @@ func TestExampleEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	named, env := map[string]bool{}, map[string]string{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		line, comment := strings.CutPrefix(lines.Text(), "# ")

@@ -185,7 +185,7 @@ func (s *Sync) UnmarshalYAML(node *yaml.Node) error {
 	if err != nil || node.Kind != yaml.ScalarNode {
 		return fmt.Errorf("must be %q or an interval such as 1s", syncAlways)
 	}
-	if d := time.Duration(v); d < minSync || d > maxSync {
+	if v < minSync || v > maxSync {
 		return fmt.Errorf("%s is not from %s to %s; write %q to lose nothing", node.Value, short(minSync), short(maxSync), syncAlways)
 	}
 	*s = Sync(v)

@@ -196,7 +196,7 @@ func readLimited(path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var b bytes.Buffer
 	if _, err := io.Copy(&b, io.LimitReader(f, limit)); err != nil {
 		return nil, err
@@ -206,8 +206,7 @@ func readLimited(path string, limit int64) ([]byte, error) {
 
 // cannotRead says why a file cannot be read, without its path.
 func cannotRead(err error) string {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pathErr.Err
 	}
 	return "cannot be read: " + err.Error()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,9 +56,7 @@ func TestSecretFiles(t *testing.T) {
 			}
 			env := with(file, path)
 			delete(env, config.EnvGiteaToken)
-			for name, value := range tt.env {
-				env[name] = value
-			}
+			maps.Copy(env, tt.env)
 			c, warnings, problems := load(t, complete, env, config.Run)
 			if diff := cmp.Diff(tt.problem, strings.TrimPrefix(lines(problems), "environment: ")); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
