@@ -5,12 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"regexp"
 	"strings"
-	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
@@ -96,13 +93,11 @@ func (b *Bus) consume(ctx context.Context, c consumer) error {
 	taking, cancel := until(ctx, b.closing)
 	defer cancel()
 
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 10*time.Second
+	trouble := b.newTrouble("consumer", c.label, "stream", c.stream)
 	for {
 		cons, err := b.setUp(taking, c)
 		switch {
 		case err == nil:
-			wait.Reset()
 			err = b.takeAll(taking, handling, c, cons)
 		case refused(err):
 			return fmt.Errorf("set up consumer %s on stream %s: %w", c.config.Durable, c.stream, err)
@@ -114,13 +109,7 @@ func (b *Bus) consume(ctx context.Context, c consumer) error {
 			continue
 		}
 		b.metrics.recreated.WithLabelValues(c.label).Inc()
-		delay := wait.NextBackOff()
-		b.interrupted("consumer interrupted; it is set up again", err, "consumer", c.label, "stream", c.stream, "in", delay)
-		select {
-		case <-taking.Done():
-			return nil
-		case <-time.After(delay):
-		}
+		trouble.wait(taking, err)
 	}
 }
 
@@ -162,17 +151,6 @@ func (b *Bus) next(taking context.Context, cons jetstream.Consumer) (jetstream.M
 		return nil, nil // there was none for a while, or the connection is a new one
 	}
 	return nil, err
-}
-
-// interrupted logs what is set up again and why. It is not worth a warning
-// while there is no connection, which is logged already, nor when the server
-// said that it passes its duties on.
-func (b *Bus) interrupted(message string, err error, args ...any) {
-	level := slog.LevelWarn
-	if !b.nc.IsConnected() || errors.Is(err, jetstream.ErrServerShutdown) || errors.Is(err, jetstream.ErrConsumerLeadershipChanged) {
-		level = slog.LevelDebug
-	}
-	b.log.Log(context.Background(), level, message, append(args, "error", err)...)
 }
 
 // validName is what NATS takes as the name of a consumer, narrowed to what is

@@ -39,8 +39,11 @@ func (b *Bus) deliver(ctx context.Context, c consumer, msg jetstream.Msg) {
 	switch {
 	case err == nil:
 		b.settled(c, resultOK, msg.Ack())
-	case ctx.Err() != nil || errors.Is(err, errLeaseLost):
+	case errors.Is(err, errLeaseLost):
 		b.settled(c, resultCancelled, nil)
+	case ctx.Err() != nil:
+		// Not acknowledged, and free at once for another replica or the next start.
+		b.settled(c, resultCancelled, msg.Nak())
 	case events.IsPermanent(err), c.again == nil && d.count >= c.maxDeliveries:
 		b.putAside(ctx, c, d, err)
 	default:

@@ -13,8 +13,8 @@
 // Delivery is at least once. A handler that returns nil has the message
 // acknowledged; an [events.Permanent] error puts it aside as a dead letter
 // with the reason; any other error, and a panic, has it delivered again after
-// a delay that grows; a handler whose context ended leaves it to whoever comes
-// next. These rules live in one place and hold for every consumer.
+// a delay that grows; a handler whose context ended leaves it, unacknowledged, to
+// whoever comes next. These rules live in one place and hold for every consumer.
 //
 // A bucket holds last values and a view of them in memory, so that reading
 // costs nothing: a reader that lags sees the newest value and not the steps

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,9 @@ type Facts struct {
 	bucket *Bucket[fact.Fact]
 
 	mu sync.RWMutex
-	// groups are the keys by what Select asks for.
+	// values has the view of the bucket by key, so that Lookup need not spell the
+	// key; groups has the keys by what Select asks for.
+	values map[fact.Key]*fact.Fact
 	groups map[group]map[fact.Key]struct{}
 }
 
@@ -34,7 +37,7 @@ func openFacts(ctx context.Context, b *Bus) (*Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Facts{bucket: bucket, groups: map[group]map[fact.Key]struct{}{}}
+	f := &Facts{bucket: bucket, values: map[fact.Key]*fact.Fact{}, groups: map[group]map[fact.Key]struct{}{}}
 	bucket.OnChange(f.index)
 	return f, nil
 }
@@ -42,19 +45,21 @@ func openFacts(ctx context.Context, b *Bus) (*Facts, error) {
 func (f *Facts) index(key string, _, now *fact.Fact) {
 	k, err := fact.ParseKey(key)
 	if err != nil {
-		return // Lookup cannot ask for it either
+		return // nobody can ask for it
 	}
 	g := group{k.Source, k.Scope, k.Kind}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	keys := f.groups[g]
 	if now == nil {
+		delete(f.values, k)
 		delete(keys, k)
 		if len(keys) == 0 {
 			delete(f.groups, g)
 		}
 		return
 	}
+	f.values[k] = now
 	if keys == nil {
 		keys = map[fact.Key]struct{}{}
 		f.groups[g] = keys
@@ -110,8 +115,13 @@ func (f *Facts) Delete(ctx context.Context, key fact.Key) error {
 
 // Lookup returns a fact from the view in memory.
 func (f *Facts) Lookup(key fact.Key) (fact.Fact, bool) {
-	v, _, ok := f.bucket.Get(key.String())
-	return v, ok
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	v, ok := f.values[key]
+	if !ok {
+		return fact.Fact{}, false
+	}
+	return *v, true
 }
 
 // Revision returns the revision of a fact, or 0 when there is none. It grows
@@ -125,10 +135,11 @@ func (f *Facts) Revision(key fact.Key) uint64 {
 // empty kind selects all kinds of the scope.
 func (f *Facts) Select(source, scope, kind string) []fact.Fact {
 	f.mu.RLock()
-	var keys []string
+	defer f.mu.RUnlock()
+	var out []fact.Fact
 	collect := func(g group) {
 		for k := range f.groups[g] {
-			keys = append(keys, k.String())
+			out = append(out, *f.values[k])
 		}
 	}
 	if kind != "" {
@@ -140,14 +151,13 @@ func (f *Facts) Select(source, scope, kind string) []fact.Fact {
 			}
 		}
 	}
-	f.mu.RUnlock()
-	slices.Sort(keys)
-	out := make([]fact.Fact, 0, len(keys))
-	for _, key := range keys {
-		if v, _, ok := f.bucket.Get(key); ok {
-			out = append(out, v)
-		}
-	}
+	slices.SortFunc(out, func(a, b fact.Fact) int {
+		return cmp.Or(
+			cmp.Compare(a.Key.Kind, b.Key.Kind),
+			cmp.Compare(a.Key.Namespace, b.Key.Namespace),
+			cmp.Compare(a.Key.Name, b.Key.Name),
+		)
+	})
 	return out
 }
 

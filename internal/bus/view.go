@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -98,13 +97,11 @@ func (v *view[T]) start(ctx context.Context) error {
 
 // run follows the stream until ctx ends, through every interruption.
 func (v *view[T]) run(ctx context.Context, loaded func()) {
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval = 50*time.Millisecond, 5*time.Second
+	trouble := v.b.newTrouble("bucket", v.name)
 	for {
 		v.b.connectedAgain(ctx)
 		connection, cancel := until(ctx, v.b.reconnected())
 		err := v.follow(connection, func() {
-			wait.Reset()
 			v.setFailing(nil)
 			loaded()
 		})
@@ -117,13 +114,7 @@ func (v *view[T]) run(ctx context.Context, loaded func()) {
 			continue // the server may not know the consumer any more
 		}
 		v.setFailing(err)
-		delay := wait.NextBackOff()
-		v.b.interrupted("view of a bucket interrupted; it is followed again", err, "bucket", v.name, "in", delay)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(delay):
-		}
+		trouble.wait(ctx, err)
 	}
 }
 
