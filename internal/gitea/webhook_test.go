@@ -3,6 +3,9 @@ package gitea_test
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -280,4 +283,37 @@ func counters(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 		}
 	}
 	return out
+}
+
+// BenchmarkIntake compares the intake with a handler that only checks the
+// signature of the same delivery. Publishing costs nothing in either.
+func BenchmarkIntake(b *testing.B) {
+	s := find(b, "-opened")
+	publish := func(context.Context, events.Event) error { return nil }
+	bare := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		given, _ := hex.DecodeString(r.Header.Get("X-Gitea-Signature"))
+		mac := hmac.New(sha256.New, []byte(hookSecret))
+		_, _ = mac.Write(body)
+		if err != nil || !hmac.Equal(mac.Sum(nil), given) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	intake := gitea.NewIntake(gitea.IntakeConfig{Secrets: []secret.Value{secret.New(hookSecret)}, Publish: publish}, nil, nil)
+	for name, handler := range map[string]http.Handler{"bare": bare, "intake": intake} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(s.body)))
+			for b.Loop() {
+				r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(s.body))
+				r.Header = s.header
+				w := httptest.NewRecorder()
+				handler.ServeHTTP(w, r)
+				if w.Code != http.StatusNoContent {
+					b.Fatalf("answer %d", w.Code)
+				}
+			}
+		})
+	}
 }

@@ -120,6 +120,10 @@ func comments(t *testing.T, e env) {
 	wantError(t, "a deleted comment", err, gitea.ErrNotFound)
 	_, err = e.client.EditComment(e.ctx, r, made.ID, "again")
 	wantError(t, "an edit of a deleted comment", err, gitea.ErrNotFound)
+	made, err = e.client.CreateComment(e.ctx, r, number, "Again")
+	must(t, err)
+	must(t, e.client.DeleteComment(e.ctx, r, made.ID))
+	wantError(t, "the deletion of a deleted comment", e.client.DeleteComment(e.ctx, r, made.ID), gitea.ErrNotFound)
 	_, err = e.client.CreateComment(e.ctx, r, number, "")
 	if err == nil {
 		t.Error("an empty comment was made")
