@@ -68,7 +68,7 @@ func (k *Bucket[T]) Get(key string) (value T, revision uint64, ok bool) {
 	if !found {
 		return value, 0, false
 	}
-	return e.value, e.revision, e.err == nil
+	return e.value, e.revision, e.readable
 }
 
 // Broken returns why the value of a key cannot be decoded, or nil.
@@ -82,7 +82,7 @@ func (k *Bucket[T]) Broken(key string) error {
 func (k *Bucket[T]) All() iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
 		for key, e := range k.view.all() {
-			if e.err == nil && !yield(key, e.value) {
+			if e.readable && !yield(key, e.value) {
 				return
 			}
 		}
@@ -152,7 +152,7 @@ func (k *Bucket[T]) Delete(ctx context.Context, key string) error {
 	if err != nil {
 		return fmt.Errorf("delete %s from bucket %s: %w", key, k.name, err)
 	}
-	k.view.wrote(key, seq, nil)
+	k.view.change(key, entry[T]{revision: seq, at: time.Now(), gone: true})
 	return nil
 }
 
@@ -174,6 +174,6 @@ func (k *Bucket[T]) write(ctx context.Context, key string, value T, opts ...jets
 	if err != nil {
 		return 0, fmt.Errorf("write %s to bucket %s: %w", key, k.name, err)
 	}
-	k.view.wrote(key, seq, data)
+	k.view.change(key, k.view.decode(key, data, seq, time.Now()))
 	return seq, nil
 }
