@@ -100,8 +100,6 @@ const (
 )
 
 // Review submits a review of the current head and returns its id.
-//
-//nolint:revive // So it reads as what a person does: who, which word, why.
 func (s *Server) Review(_ context.Context, of pull.Repo, number int64, as, state, body string) (id int64, err error) {
 	kinds := map[string]string{Approve: "approved", RequestChanges: "rejected", Remark: "comment"}
 	err = s.inPull(of, number, as, func(p *pullRequest, by *account) error {
