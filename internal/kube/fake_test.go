@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -111,6 +112,13 @@ func (s *fakeSink) writes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.log)
+}
+
+// after returns the writes but for the first n.
+func (s *fakeSink) after(n int) []fact.Fact {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.log[n:])
 }
 
 // heard is how many heartbeats there were.

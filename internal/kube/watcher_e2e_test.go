@@ -342,7 +342,7 @@ func TestRealOutages(t *testing.T) {
 		}
 		change(t, "./c")
 		until(ctx, t, "a change after it", path(s, "apps", "./c"))
-		for _, f := range s.log[before:] {
+		for _, f := range s.after(before) {
 			t.Logf("written: %s %+v", f.Key, f.Cluster)
 		}
 	})
@@ -421,7 +421,7 @@ func TestRealFluxPassesThroughProgressing(t *testing.T) {
 	until(ctx, t, "platform-config is not", is("platform-config", fact.False, `no matches for kind "StorageProfile"`))
 	until(ctx, t, "apps waits", is("apps", fact.False, "is not ready"))
 	steady()
-	for _, f := range s.log {
+	for _, f := range s.after(0) {
 		if f.Key.Namespace == name && f.Flux != nil {
 			t.Logf("written: %-60s v%s %d/%d %s %s", f.Key, f.Version, f.Flux.ObservedGeneration, f.Flux.Generation, f.Flux.Ready.Status, f.Flux.Ready.Message)
 		}

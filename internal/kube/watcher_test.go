@@ -318,7 +318,7 @@ func TestRestartWritesNoObjects(t *testing.T) {
 			before := s.writes()
 			w, stop := start(t, "prod", c, s)
 			<-w.Settled()
-			for _, f := range s.log[before:] {
+			for _, f := range s.after(before) {
 				if i > 0 && f.Cluster == nil {
 					t.Errorf("start %d wrote %+v", i+1, f)
 				}
