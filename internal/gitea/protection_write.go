@@ -21,6 +21,7 @@ func (c *Client) writeRule(ctx context.Context, repo pull.Repo, name string, rul
 	}
 	whole := map[string]any{}
 	if at >= 0 {
+		whole["priority"] = placeBefore(rules[at], name)
 		for field, value := range rules[at].fields {
 			if !slices.Contains(ownFields, field) {
 				whole[field] = value
@@ -31,8 +32,7 @@ func (c *Client) writeRule(ctx context.Context, repo pull.Repo, name string, rul
 		whole[field] = value
 	}
 	if i := slices.IndexFunc(rules, func(r protectionRule) bool { return strings.EqualFold(r.Name, name) }); i >= 0 {
-		// It is there, behind the one in force. Of two rules with one priority the
-		// one without a pattern goes first.
+		// It is there, behind the one in force.
 		return c.editRule(ctx, repo, rules[i].Name, whole)
 	}
 	whole["rule_name"] = name
@@ -42,15 +42,25 @@ func (c *Client) writeRule(ctx context.Context, repo pull.Repo, name string, rul
 	if err != nil {
 		return err
 	}
-	if at >= 0 && made.Priority != rules[at].Priority {
-		// A new rule cannot have the priority 0, which old ones have.
-		return c.editRule(ctx, repo, name, map[string]any{"priority": rules[at].Priority})
+	if at >= 0 && made.Priority != placeBefore(rules[at], name) {
+		// A new rule cannot have the priority 0, only an old one.
+		return c.editRule(ctx, repo, name, map[string]any{"priority": placeBefore(rules[at], name)})
 	}
 	return nil
 }
 
+// placeBefore returns the priority with which a rule goes before another one.
+// Of two with the same, one without a pattern goes first; the name of a branch
+// is a pattern where it has a character to escape.
+func placeBefore(r protectionRule, name string) int64 {
+	if strings.Contains(name, `\`) {
+		return r.Priority - 1
+	}
+	return r.Priority
+}
+
 // ownFields are what a copy of a rule does not take over.
-var ownFields = []string{"rule_name", "branch_name", "created_at", "updated_at"}
+var ownFields = []string{"rule_name", "branch_name", "priority", "created_at", "updated_at"}
 
 func (c *Client) editRule(ctx context.Context, repo pull.Repo, name string, fields map[string]any) error {
 	return c.sendJSON(ctx, call{route: "/repos/:owner/:repo/branch_protections/:rule"}, http.MethodPatch,
@@ -138,7 +148,7 @@ func leftOut(change pull.ProtectionChange, now pull.Protection) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return errors.New("Gitea left out who has no right of their own to write to the repository: " + strings.Join(missing, "; "))
+	return errors.New("who has no right of their own to write to the repository was left out, or is not shown: " + strings.Join(missing, "; "))
 }
 
 func containsFold(list []string, want string) bool {

@@ -17,6 +17,8 @@ import (
 // something returns when the change can be read. It is as wide as what people
 // do; the suite is its only user.
 type Backend interface {
+	Authority
+
 	URL() string
 
 	CreateUser(ctx context.Context, login string) (who pull.Person, token string, err error)

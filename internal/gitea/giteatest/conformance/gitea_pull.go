@@ -2,9 +2,7 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 
 	"signalbox/internal/gitea/giteatest"
 	"signalbox/internal/pull"
@@ -62,30 +60,12 @@ func (g *Gitea) SetOpen(ctx context.Context, repo pull.Repo, number int64, as st
 	return g.call(ctx, as, "PATCH "+pullPath(repo, number), map[string]any{"state": state}, nil)
 }
 
-// Merge implements [Backend]. Gitea answers 405 while it still checks for
-// conflicts.
+// Merge implements [Backend].
 func (g *Gitea) Merge(ctx context.Context, repo pull.Repo, number int64, as string) (string, error) {
-	err := poll(ctx, func() (bool, error) {
-		err := g.call(ctx, as, "POST "+pullPath(repo, number)+"/merge", map[string]any{"Do": "merge"}, nil)
-		var answer *failure
-		if errors.As(err, &answer) && answer.code == http.StatusMethodNotAllowed {
-			return false, nil
-		}
-		return err == nil, err
-	})
-	if err != nil {
-		return "", err
-	}
-	var out struct {
-		SHA string `json:"merge_commit_sha"`
-	}
-	err = g.call(ctx, "", "GET "+pullPath(repo, number), nil, &out)
-	return out.SHA, err
+	return g.merge(ctx, repo, number, as, map[string]any{"do": "merge"})
 }
 
 // Review implements [Backend].
-//
-//nolint:revive // See [giteatest.Server.Review].
 func (g *Gitea) Review(ctx context.Context, repo pull.Repo, number int64, as, state, body string) (int64, error) {
 	var out struct {
 		ID int64 `json:"id"`

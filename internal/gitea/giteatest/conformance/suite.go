@@ -47,6 +47,21 @@ func Run(t *testing.T, backend Backend) {
 		{"shadowed commits", shadowed},
 		{"teams", teams},
 		{"rights", rights},
+		{"permissions", permissions},
+		{"permissions by teams", teamPermissions},
+		{"accounts", accounts},
+		{"reactions", reactions},
+		{"merge", merge},
+		{"merge refused", mergeRefused},
+		{"merge conflict", mergeConflict},
+		{"merge methods", mergeMethods},
+		{"protected merge", protectedMerge},
+		{"protection", protection},
+		{"protection by patterns", protectionPatterns},
+		{"required contexts", requiredContexts},
+		{"setting protection", setProtection},
+		{"setting protection beside patterns", setProtectionBeside},
+		{"people in protections", protectionPeople},
 		{"rename", rename},
 		{"deleted account", deletedAccount},
 		{"webhook registration", hookRegistration},
@@ -65,6 +80,7 @@ type env struct {
 	prefix          string
 	alice, bob, bot pull.Person
 	bobToken        string
+	botToken        string
 	client          *gitea.Client
 }
 
@@ -76,7 +92,6 @@ func newEnv(t *testing.T, b Backend) env {
 	e := env{Backend: b, prefix: hex.EncodeToString(random[:]) + "-"}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	var token string
 	for login, who := range map[string]*pull.Person{"alice": &e.alice, "bob": &e.bob, "bot": &e.bot} {
 		p, tok, err := b.CreateUser(ctx, e.prefix+login)
 		must(t, err)
@@ -85,10 +100,10 @@ func newEnv(t *testing.T, b Backend) env {
 		case "bob":
 			e.bobToken = tok
 		case "bot":
-			token = tok
+			e.botToken = tok
 		}
 	}
-	e.client = e.clientOf(t, token)
+	e.client = e.clientOf(t, e.botToken)
 	return e
 }
 
