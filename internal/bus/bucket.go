@@ -25,8 +25,8 @@ var ErrConflict = errors.New("written by somebody else meanwhile")
 // isConflict reports whether the server refused a write because the last
 // sequence was another one. Replicated streams have a code of their own.
 func isConflict(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && (api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
 		api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
@@ -90,7 +90,7 @@ func (k *Bucket[T]) All() iter.Seq2[string, T] {
 }
 
 // OnChange calls f for every value that is there and then for every change. The
-// old value is nil for a new key, the new one nil for a deleted key; a value
+// old value is nil for a new key, the one now is nil for a deleted key; a value
 // that cannot be decoded counts as absent. The changes of one key come in the
 // order of the writes; of several in quick succession by others, only the last
 // may be told. What this process writes is told before the write returns, and
@@ -98,7 +98,7 @@ func (k *Bucket[T]) All() iter.Seq2[string, T] {
 //
 // f must be quick, must not use the bucket except for Get, and must not need a
 // lock that is held during a write. Values that vanish by age are not told.
-func (k *Bucket[T]) OnChange(f func(key string, old, new *T)) { k.view.onChange(f) }
+func (k *Bucket[T]) OnChange(f func(key string, old, now *T)) { k.view.onChange(f) }
 
 // Sync is a barrier: when it returns nil, the view holds every write that was
 // acknowledged, to anybody, before Sync was called. It costs nothing with the

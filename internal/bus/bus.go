@@ -133,8 +133,8 @@ func (b *Bus) checkServer(ctx context.Context) error {
 			b.nc.ConnectedUrlRedacted(), b.nc.ConnectedServerVersion())
 	}
 	if limit := b.nc.MaxPayload(); limit < maxPayload {
-		b.log.Warn("the NATS server takes smaller messages than signalbox may have; raise its max_payload",
-			"max_payload", limit, "wanted", maxPayload)
+		b.log.WarnContext(ctx, "the NATS server takes smaller messages than signalbox may have; raise its max_payload",
+			"maxPayload", limit, "wanted", maxPayload)
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func (b *Bus) close(ctx context.Context) error {
 		// costs a second delivery.
 		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		if err := b.nc.FlushWithContext(flush); err != nil {
-			b.log.Warn("the last acknowledgements may not have been sent", "error", err)
+			b.log.WarnContext(flush, "the last acknowledgements may not have been sent", "error", err)
 		}
 		cancel()
 		b.nc.Close()

@@ -43,7 +43,7 @@ func commonOptions(log *slog.Logger, m *metrics, reconnected func()) []nats.Opti
 				subject = sub.Subject
 			}
 			level := slog.LevelError
-			if op := (*net.OpError)(nil); errors.As(err, &op) {
+			if _, ok := errors.AsType[*net.OpError](err); ok {
 				level = slog.LevelDebug // a broken connection, which is told above
 			}
 			log.Log(context.Background(), level, "NATS reports an error", "error", err, "subject", subject)

@@ -160,8 +160,8 @@ var validName = regexp.MustCompile(`^[-_a-zA-Z0-9]{1,64}$`)
 // refused reports whether the server understood a request and said no, so that
 // a repeat cannot help.
 func refused(err error) bool {
-	var api *jetstream.APIError
-	return errors.As(err, &api) && api.Code >= 400 && api.Code < 500
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && api.Code >= 400 && api.Code < 500
 }
 
 // takeAll lets the workers take messages until taking ends, or until the

@@ -56,7 +56,7 @@ func (b *Bus) deliver(ctx context.Context, c consumer, msg jetstream.Msg) {
 			err = errors.Join(err, failed)
 		}
 		delay := b.retryDelay(d.count, err)
-		log.Warn("handler failed; the message is delivered again", "error", err, "deliveries", d.count, "in", delay)
+		log.WarnContext(ctx, "handler failed; the message is delivered again", "error", err, "deliveries", d.count, "in", delay)
 		b.settled(c, resultRetry, msg.NakWithDelay(delay))
 	}
 }
@@ -78,11 +78,11 @@ func (b *Bus) putAside(ctx context.Context, c consumer, d delivery, reason error
 	defer cancel()
 	if err := b.dead.add(ctx, c, d, reason); err != nil {
 		delay := b.retryDelay(d.count, err)
-		log.Error("dead letter not stored; the message is delivered again", "error", err, "reason", reason, "in", delay)
+		log.ErrorContext(ctx, "dead letter not stored; the message is delivered again", "error", err, "reason", reason, "in", delay)
 		b.settled(c, resultRetry, d.msg.NakWithDelay(delay))
 		return
 	}
-	log.Error("message put aside as a dead letter", "reason", reason)
+	log.ErrorContext(ctx, "message put aside as a dead letter", "reason", reason)
 	b.metrics.deadLetters.WithLabelValues(c.label).Inc()
 	b.settled(c, resultDead, d.msg.Term())
 }
@@ -122,7 +122,7 @@ func (b *Bus) run(ctx context.Context, c consumer, d delivery) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			b.metrics.panics.WithLabelValues(c.label).Inc()
-			b.log.Error("handler panicked", "consumer", c.label, "subject", d.msg.Subject(), "panic", p, "stack", string(debug.Stack()))
+			b.log.ErrorContext(ctx, "handler panicked", "consumer", c.label, "subject", d.msg.Subject(), "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("handler panicked: %v", p)
 		}
 		b.metrics.duration.WithLabelValues(c.label).Observe(time.Since(start).Seconds())
@@ -164,7 +164,7 @@ func (b *Bus) keepAlive(ctx context.Context, msg jetstream.Msg, cancel context.C
 		case err == nil:
 			deadline = sent.Add(wait - every)
 		case !time.Now().Before(deadline):
-			b.log.Error("message in hand for too long without NATS; its handler is ended", "subject", msg.Subject(), "error", err)
+			b.log.ErrorContext(ctx, "message in hand for too long without NATS; its handler is ended", "subject", msg.Subject(), "error", err)
 			cancel(errLeaseLost)
 			return
 		}

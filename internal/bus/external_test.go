@@ -33,7 +33,7 @@ func authority(t *testing.T) (ca, cert, key string) {
 	t.Helper()
 	dir := t.TempDir()
 	ca, cert, key = filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	make := func(file string, template, parent *x509.Certificate, public *ecdsa.PublicKey, signer *ecdsa.PrivateKey) *x509.Certificate {
+	issue := func(file string, template, parent *x509.Certificate, public *ecdsa.PublicKey, signer *ecdsa.PrivateKey) *x509.Certificate {
 		template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 		der, err := x509.CreateCertificate(rand.Reader, template, parent, public, signer)
 		if err != nil {
@@ -55,8 +55,8 @@ func authority(t *testing.T) (ca, cert, key string) {
 	}
 	caKey, leafKey := newKey(), newKey()
 	root := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "example.org"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	root = make(ca, root, root, &caKey.PublicKey, caKey)
-	make(cert, &x509.Certificate{
+	root = issue(ca, root, root, &caKey.PublicKey, caKey)
+	issue(cert, &x509.Certificate{
 		SerialNumber: big.NewInt(2), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, root, &leafKey.PublicKey, caKey)

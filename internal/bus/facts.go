@@ -162,7 +162,7 @@ func (f *Facts) Select(source, scope, kind string) []fact.Fact {
 }
 
 // OnChange is [Bucket.OnChange].
-func (f *Facts) OnChange(h func(key string, old, new *fact.Fact)) { f.bucket.OnChange(h) }
+func (f *Facts) OnChange(h func(key string, old, now *fact.Fact)) { f.bucket.OnChange(h) }
 
 // Sync is the barrier; see [Bucket.Sync].
 func (f *Facts) Sync(ctx context.Context) error { return f.bucket.Sync(ctx) }

@@ -147,7 +147,7 @@ func (v *view[T]) forget(ctx context.Context, cons jetstream.Consumer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := v.b.js.DeleteConsumer(ctx, v.stream, cons.CachedInfo().Name); err != nil {
-		v.b.log.Debug("consumer of a view not deleted", "bucket", v.name, "error", err)
+		v.b.log.DebugContext(ctx, "consumer of a view not deleted", "bucket", v.name, "error", err)
 	}
 }
 

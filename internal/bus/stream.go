@@ -149,8 +149,7 @@ func streamError(what, name string, err error) error {
 		return nil
 	}
 	hint := ""
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		switch api.ErrorCode {
 		case 10065: // JSStreamSubjectOverlapErr
 			hint = "; another stream of this NATS account has its subjects: give signalbox an account of its own"

@@ -20,7 +20,7 @@ type view[T any] struct {
 	// hooksMu is held while a change is applied and told to the hooks, so that
 	// the hooks see the changes in the order in which the entries do.
 	hooksMu sync.Mutex
-	hooks   []func(key string, old, new *T)
+	hooks   []func(key string, old, now *T)
 
 	mu sync.RWMutex
 	// entries holds deletions too, as the stream does, so that an older value
@@ -182,7 +182,7 @@ func (v *view[T]) expired(e entry[T]) bool {
 	return v.maxAge > 0 && time.Since(e.at) > v.maxAge
 }
 
-func (v *view[T]) onChange(f func(key string, old, new *T)) {
+func (v *view[T]) onChange(f func(key string, old, now *T)) {
 	v.hooksMu.Lock()
 	defer v.hooksMu.Unlock()
 	for key, e := range v.all() {

@@ -31,11 +31,11 @@ const (
 	workRun  = workRoot + ".run."
 )
 
-// Item and WorkKind are the work that is queued.
-type (
-	Item     = work.Item
-	WorkKind = work.Kind
-)
+// Item is the work that is queued.
+type Item = work.Item
+
+// WorkKind says why a pull request must be looked at.
+type WorkKind = work.Kind
 
 // The kinds of work; see [work.Kind].
 const (

@@ -129,7 +129,7 @@ func TestManyEventsFewEvaluations(t *testing.T) {
 			return nil
 		}
 		mine.add(i)
-		time.Sleep(400 * time.Millisecond) // an evaluation asks a slow forge
+		<-time.After(400 * time.Millisecond) // an evaluation asks a slow forge
 		return nil
 	})
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -227,7 +227,7 @@ func TestOneAtATime(t *testing.T) {
 			if inHand[i.Ref.Number].Add(1) > 1 {
 				t.Errorf("pull request %d is in two hands", i.Ref.Number)
 			}
-			time.Sleep(10 * time.Millisecond) // long enough to be caught
+			<-time.After(10 * time.Millisecond) // long enough to be caught
 			inHand[i.Ref.Number].Add(-1)
 			handled[n].Add(1)
 			done.Add(1)
@@ -404,7 +404,7 @@ func TestPastDueAfterRestart(t *testing.T) {
 	soon(t, b, Item{Ref: ref(1), Kind: Full})
 	schedule(t, b, Item{Ref: ref(2), Kind: Wake}, time.Until(due))
 	closeBus(t, b)
-	time.Sleep(time.Until(due)) // the time that passes is what is tested
+	<-time.After(time.Until(due)) // the time that passes is what is tested
 	b = open(t, Config{Embedded: Embedded{Dir: dir}})
 	var seen record[int64]
 	consumeWork(t, b, func(_ context.Context, i Item) error { seen.add(i.Ref.Number); return nil })
