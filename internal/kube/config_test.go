@@ -25,7 +25,17 @@ func kubeconfig(t *testing.T, path, server, token string) {
 clusters: [{name: c, cluster: {server: "` + server + `", insecure-skip-tls-verify: true}}],
 users: [{name: u, user: {token: ` + token + `}}],
 contexts: [{name: prod, context: {cluster: c, user: u}}]}`
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+	writeWhole(t, path, content)
+}
+
+// writeWhole writes a file so that nobody reads a part of it.
+func writeWhole(t *testing.T, path, content string) {
+	t.Helper()
+	part := path + ".part"
+	if err := os.WriteFile(part, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(part, path); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -35,9 +45,7 @@ func TestNewRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	kubeconfig(t, file, "https://prod.example.org", "secret")
 	broken := filepath.Join(t.TempDir(), "broken")
-	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeWhole(t, broken, "{")
 	tests := map[string]struct {
 		cfg  Config
 		want string
@@ -107,9 +115,7 @@ func TestKubeconfigIsReadAgain(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
 	// A file that is half written is left alone until it is whole.
-	if err := os.WriteFile(file, []byte("{apiVersion: v1, kind: Con"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeWhole(t, file, "{apiVersion: v1, kind: Con")
 	time.AfterFunc(100*time.Millisecond, func() { kubeconfig(t, file, server.URL, "renewed") })
 	select {
 	case <-good:
