@@ -158,12 +158,43 @@ func (a *app) run(ctx context.Context) error {
 		return a.bus.ConsumeEvents(ctx, consumerReconcile, []string{events.Tick{Name: handlers.ReconcileTick}.BusSubject()}, a.reconciler.Handle)
 	})
 	group.Go(func() error { return a.bus.Facts().Consume(ctx, consumerFacts, a.facts.Handle) })
-	group.Go(func() error { return a.bus.Work().Consume(ctx, a.evaluator.Handle) })
+	group.Go(func() error {
+		a.settle(ctx)
+		return a.bus.Work().Consume(ctx, a.evaluator.Handle)
+	})
 	clock := schedule.Interval{Name: handlers.ReconcileTick, Every: a.config.Timing.Reconcile, Publish: a.bus.Publish, Log: a.log}
 	group.Go(func() error { return clock.Run(ctx) })
 	err := group.Wait()
 	a.log.InfoContext(ctx, "signalbox stops")
 	return errors.Join(err, a.close())
+}
+
+// settleTime bounds how long work waits at the start for the clusters.
+const settleTime = 5 * time.Second
+
+// settle waits until it is known what the clusters have, so that a start by
+// itself changes no verdict: what is still being read is unknown, which every
+// open pull request would say for a moment. A cluster that cannot be read by
+// then is unknown in truth.
+func (a *app) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	awaitSettled(ctx, a.watchers)
+	// The clusters were heard from, which the next look would tell late.
+	if err := a.silence.Look(ctx); err != nil && ctx.Err() == nil {
+		a.log.ErrorContext(ctx, "heartbeats not looked at", "error", err)
+	}
+}
+
+// awaitSettled waits until all clusters are known, or ctx ends.
+func awaitSettled(ctx context.Context, watchers []*kube.Watcher) {
+	for _, w := range watchers {
+		select {
+		case <-w.Settled():
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // closeTime bounds the end of the bus.

@@ -130,12 +130,7 @@ func watchOnce(ctx context.Context, clusters []kube.Config, facts *memoryFacts, 
 		// Run returns nil always; see there.
 		running.Go(func() { _ = w.Run(ctx) })
 	}
-	for _, w := range watchers {
-		select {
-		case <-w.Settled():
-		case <-ctx.Done():
-		}
-	}
+	awaitSettled(ctx, watchers)
 	return nil
 }
 
