@@ -22,14 +22,14 @@ var mergeMethods = []string{"merge", "rebase", "rebase-merge", "squash", "fast-f
 // work when the connection is cut, and then nobody knows how far it got.
 const mergePatience = 4
 
-// mergeRequest is the body of a request to merge. It asks for no merge later
-// ("merge_when_checks_succeed": the schedule would survive new pushes) and for
-// none by force.
+// mergeRequest is the body of a request to merge, with names that every version
+// of Gitea reads. It asks for no merge later ("merge_when_checks_succeed": the
+// schedule would survive new pushes) and for none by force.
 type mergeRequest struct {
-	Method  string `json:"do"`
+	Method  string `json:"Do"`
 	Head    string `json:"head_commit_id"`
-	Title   string `json:"merge_title_field,omitempty"`
-	Message string `json:"merge_message_field,omitempty"`
+	Title   string `json:"MergeTitleField,omitempty"`
+	Message string `json:"MergeMessageField,omitempty"`
 }
 
 // Merge merges a pull request if its head is the given commit, or returns one of
@@ -112,9 +112,12 @@ func (c *Client) mergeAnswer(resp *http.Response, body []byte) error {
 	answer := c.answer(resp, body)
 	var said struct {
 		Message string `json:"message"`
+		Output  string `json:"StdOut"`
 	}
 	// A conflict has no message, but the output of git.
-	_ = json.Unmarshal(body, &said)
+	if json.Unmarshal(body, &said) == nil && said.Message == "" && said.Output != "" {
+		answer = fmt.Errorf("%w: %s", answer, c.clean(said.Output))
+	}
 	kind := pull.ErrOutcomeUnknown
 	switch resp.StatusCode {
 	case http.StatusMethodNotAllowed:

@@ -1,6 +1,6 @@
 // Package giteatest is a stand-in for Gitea that runs within the process: it
-// keeps repositories, pull requests, reviews, comments, statuses, teams and
-// webhooks in memory, answers the calls that package gitea makes as Gitea
+// keeps repositories, pull requests, reviews, comments, reactions, statuses,
+// teams, protection rules and webhooks in memory, answers the calls that package gitea makes as Gitea
 // 1.26 answers them, and delivers signed webhooks.
 //
 // People act through its methods ([Server.Push], [Server.Review], ...); tests
@@ -8,9 +8,12 @@
 // got ([Server.Calls]). Package conformance runs the same suite on it and on a
 // real Gitea; what that suite does not cover, do not rely on.
 //
-// What it leaves out: pages, sign-in, git itself, branch protection, Actions,
-// conflicts (a merge takes the head's side), and every endpoint that package
-// gitea does not call.
+// What it leaves out: pages, sign-in, git itself, Actions, and every endpoint
+// that package gitea does not call. Of a protection rule it knows who may push
+// and merge, statuses, approvals, requested changes and outdated heads; it keeps
+// the rest and does nothing with it, as with the dismissal of stale approvals,
+// the files, and signatures. Of merging it does not know what a repository
+// switches off, and rebases as it squashes.
 //
 // A Server may be used by many goroutines. Webhooks are delivered one after
 // the other by a goroutine that [Server.Close] waits for; [Server.Settle] waits

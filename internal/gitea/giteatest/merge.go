@@ -15,8 +15,8 @@ import (
 type mergeBody struct {
 	Method  string `json:"do"`
 	Head    string `json:"head_commit_id"`
-	Title   string `json:"merge_title_field"`
-	Message string `json:"merge_message_field"`
+	Title   string `json:"MergeTitleField"`
+	Message string `json:"MergeMessageField"`
 	Force   bool   `json:"force_merge"`
 	Later   bool   `json:"merge_when_checks_succeed"`
 }
