@@ -12,8 +12,8 @@
 //     like a commit id, and some endpoints of Gitea then answer for the branch.
 //     Methods that take a commit id use endpoints that cannot be misled so.
 //   - Bounded. Every attempt has a timeout, every body a limit.
-//   - Repeated only where a repeat is safe: see [Client.CreateComment] for the
-//     one call that is not.
+//   - Repeated only where a repeat is safe: see [Client.CreateComment] and
+//     [Client.Merge] for the calls that are not.
 //   - Silent about the token: no error contains it.
 //
 // A Client may be used by many goroutines.

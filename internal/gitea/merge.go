@@ -63,8 +63,8 @@ func (c *Client) Merge(ctx context.Context, repo pull.Repo, number int64, option
 	if ctx.Err() != nil {
 		return c.fail(context.Cause(ctx), nil, operation, repo, number)
 	}
-	resp, err := c.send(ctx, c.once(), call{route: "/repos/:owner/:repo/pulls/:n/merge"}, http.MethodPost,
-		fmt.Sprintf("%s/pulls/%d/merge", repoPath(repo), number), mergeRequest{
+	resp, err := c.send(ctx, c.once(), call{route: "/repos/:owner/:repo/pulls/:n/merge"},
+		fmt.Sprintf("POST %s/pulls/%d/merge", repoPath(repo), number), mergeRequest{
 			Method: options.Method, Head: options.Head, Title: options.Title, Message: options.Message,
 		})
 	if err != nil {

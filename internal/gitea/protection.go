@@ -92,17 +92,23 @@ func (r protectionRule) protection() pull.Protection {
 // Gitea leaves people and teams out of the lists who cannot read pull requests
 // of the repository by a right of their own.
 func (c *Client) Protection(ctx context.Context, repo pull.Repo, branch string) (pull.Protection, bool, error) {
-	rules, at, err := c.protections(ctx, repo, branch)
-	if err != nil || at < 0 {
+	rules, err := c.rules(ctx, repo, branch)
+	if err != nil || rules.first == nil {
 		return pull.Protection{}, false, c.fail(err, nil, "read the protection of branch %q of %s", branch, repo)
 	}
-	return rules[at].protection(), true, nil
+	return rules.first.protection(), true, nil
 }
 
-// protections returns the rules of a repository and which of them counts for a
-// branch, or -1. Gitea itself is asked which: how it reads a pattern changed
-// between versions.
-func (c *Client) protections(ctx context.Context, repo pull.Repo, branch string) ([]protectionRule, int, error) {
+// ruleSet is the rules of a repository and the one of them that counts for a
+// branch. It is empty where none does.
+type ruleSet struct {
+	all   []protectionRule
+	first *protectionRule
+}
+
+// rules reads the rules that a branch is under. Gitea itself is asked which of
+// them counts: how it reads a pattern changed between versions.
+func (c *Client) rules(ctx context.Context, repo pull.Repo, branch string) (ruleSet, error) {
 	for range maxRereads {
 		var shown struct {
 			Protected bool   `json:"protected"`
@@ -111,23 +117,23 @@ func (c *Client) protections(ctx context.Context, repo pull.Repo, branch string)
 		_, err := c.getJSON(ctx, call{route: "/repos/:owner/:repo/branches/:branch"},
 			repoPath(repo)+"/branches/"+escapePath(branch), nil, &shown)
 		if err != nil {
-			return nil, 0, err
+			return ruleSet{}, err
 		}
 		if !shown.Protected {
-			return nil, -1, nil
+			return ruleSet{}, nil
 		}
 		var rules []protectionRule
 		// This list is not cut into pages.
 		_, err = c.getJSON(ctx, call{route: "/repos/:owner/:repo/branch_protections"},
 			repoPath(repo)+"/branch_protections", nil, &rules)
 		if err != nil {
-			return nil, 0, err
+			return ruleSet{}, err
 		}
 		if at := slices.IndexFunc(rules, func(r protectionRule) bool { return r.Name == shown.Rule }); at >= 0 {
-			return rules, at, nil
+			return ruleSet{all: rules, first: &rules[at]}, nil
 		}
 	}
-	return nil, 0, fmt.Errorf("%w: the rules kept changing", ErrIncomplete)
+	return ruleSet{}, fmt.Errorf("%w: the rules kept changing", ErrIncomplete)
 }
 
 // SetProtection changes what protects a branch and returns it as it was and as
@@ -145,27 +151,27 @@ func (c *Client) SetProtection(ctx context.Context, repo pull.Repo, branch strin
 }
 
 func (c *Client) setProtection(ctx context.Context, repo pull.Repo, branch string, change pull.ProtectionChange) (before, after pull.Protection, err error) {
-	rules, at, err := c.protections(ctx, repo, branch)
+	rules, err := c.rules(ctx, repo, branch)
 	if err != nil {
 		return before, after, err
 	}
 	name := pull.QuotePattern(branch)
-	if at >= 0 {
-		before = rules[at].protection()
+	if rules.first != nil {
+		before = rules.first.protection()
 		if strings.EqualFold(before.Rule, name) {
 			name = before.Rule
 		}
 	}
-	if err := c.writeRule(ctx, repo, name, rules, at, change); err != nil {
+	if err := c.writeRule(ctx, repo, rules, name, change); err != nil {
 		return before, after, err
 	}
-	rules, at, err = c.protections(ctx, repo, branch)
+	rules, err = c.rules(ctx, repo, branch)
 	if err != nil {
 		return before, after, fmt.Errorf("it was set; read it again: %w", err)
 	}
-	if at < 0 || rules[at].Name != name {
+	if rules.first == nil || !strings.EqualFold(rules.first.Name, name) {
 		return before, after, fmt.Errorf("rule %q was set, and another one goes before it", name)
 	}
-	after = rules[at].protection()
+	after = rules.first.protection()
 	return before, after, leftOut(change, after)
 }

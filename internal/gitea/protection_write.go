@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,41 +12,41 @@ import (
 )
 
 // writeRule gives the rule of a name what is to change. Where another rule is
-// in force, at its place in rules, the named one becomes a copy of it and goes
-// before it.
-func (c *Client) writeRule(ctx context.Context, repo pull.Repo, name string, rules []protectionRule, at int, change pull.ProtectionChange) error {
+// in force, the named one becomes a copy of it and goes before it.
+func (c *Client) writeRule(ctx context.Context, repo pull.Repo, rules ruleSet, name string, change pull.ProtectionChange) error {
 	fields := changedFields(change)
-	if at >= 0 && rules[at].Name == name {
+	switch {
+	case rules.first == nil:
+		_, err := c.makeRule(ctx, repo, name, fields)
+		return err
+	case rules.first.Name == name:
 		return c.editRule(ctx, repo, name, fields)
 	}
-	whole := map[string]any{}
-	if at >= 0 {
-		whole["priority"] = placeBefore(rules[at], name)
-		for field, value := range rules[at].fields {
-			if !slices.Contains(ownFields, field) {
-				whole[field] = value
-			}
+	place := placeBefore(*rules.first, name)
+	whole := map[string]any{"priority": place}
+	for field, value := range rules.first.fields {
+		if !slices.Contains(ownFields, field) {
+			whole[field] = value
 		}
 	}
-	for field, value := range fields {
-		whole[field] = value
-	}
-	if i := slices.IndexFunc(rules, func(r protectionRule) bool { return strings.EqualFold(r.Name, name) }); i >= 0 {
+	maps.Copy(whole, fields)
+	if i := slices.IndexFunc(rules.all, func(r protectionRule) bool { return strings.EqualFold(r.Name, name) }); i >= 0 {
 		// It is there, behind the one in force.
-		return c.editRule(ctx, repo, rules[i].Name, whole)
+		return c.editRule(ctx, repo, rules.all[i].Name, whole)
 	}
-	whole["rule_name"] = name
-	var made protectionRule
-	err := c.sendJSON(ctx, call{route: "/repos/:owner/:repo/branch_protections"}, http.MethodPost,
-		repoPath(repo)+"/branch_protections", whole, &made)
-	if err != nil {
-		return err
-	}
-	if at >= 0 && made.Priority != placeBefore(rules[at], name) {
+	made, err := c.makeRule(ctx, repo, name, whole)
+	if err == nil && made.Priority != place {
 		// A new rule cannot have the priority 0, only an old one.
-		return c.editRule(ctx, repo, name, map[string]any{"priority": placeBefore(rules[at], name)})
+		err = c.editRule(ctx, repo, name, map[string]any{"priority": place})
 	}
-	return nil
+	return err
+}
+
+func (c *Client) makeRule(ctx context.Context, repo pull.Repo, name string, fields map[string]any) (made protectionRule, err error) {
+	fields["rule_name"] = name
+	err = c.sendJSON(ctx, call{route: "/repos/:owner/:repo/branch_protections"},
+		"POST "+repoPath(repo)+"/branch_protections", fields, &made)
+	return made, err
 }
 
 // placeBefore returns the priority with which a rule goes before another one.
@@ -63,8 +63,8 @@ func placeBefore(r protectionRule, name string) int64 {
 var ownFields = []string{"rule_name", "branch_name", "priority", "created_at", "updated_at"}
 
 func (c *Client) editRule(ctx context.Context, repo pull.Repo, name string, fields map[string]any) error {
-	return c.sendJSON(ctx, call{route: "/repos/:owner/:repo/branch_protections/:rule"}, http.MethodPatch,
-		repoPath(repo)+"/branch_protections/"+escapePath(name), fields, nil)
+	return c.sendJSON(ctx, call{route: "/repos/:owner/:repo/branch_protections/:rule"},
+		"PATCH "+repoPath(repo)+"/branch_protections/"+escapePath(name), fields, nil)
 }
 
 // changedFields puts a change into the words of Gitea.

@@ -26,7 +26,7 @@ func (c *Client) Unreact(ctx context.Context, repo pull.Repo, commentID int64, r
 
 func (c *Client) react(ctx context.Context, method string, repo pull.Repo, commentID int64, reaction string) error {
 	err := c.sendJSON(ctx, call{route: "/repos/:owner/:repo/issues/comments/:id/reactions", repeatable: true},
-		method, fmt.Sprintf("%s/issues/comments/%d/reactions", repoPath(repo), commentID),
+		fmt.Sprintf("%s %s/issues/comments/%d/reactions", method, repoPath(repo), commentID),
 		map[string]string{"content": reaction}, nil)
 	if err == nil {
 		return nil

@@ -7,15 +7,18 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 )
 
-// send sends JSON to a path below /api/v1, whose segments are escaped already,
-// and returns the answer whatever its code. The caller reads the body.
-func (c *Client) send(ctx context.Context, over *http.Client, info call, method, path string, in any) (*http.Response, error) {
+// send sends JSON, and returns the answer whatever its code. The request is
+// given as "POST /path", with a path below /api/v1 whose segments are escaped
+// already. The caller reads the body.
+func (c *Client) send(ctx context.Context, over *http.Client, info call, request string, in any) (*http.Response, error) {
 	data, err := json.Marshal(in)
 	if err != nil {
 		return nil, err
 	}
+	method, path, _ := strings.Cut(request, " ")
 	req, err := http.NewRequestWithContext(withCall(ctx, info), method, c.root+"/api/v1"+path, bytes.NewReader(data))
 	if err != nil {
 		return nil, err
@@ -25,16 +28,16 @@ func (c *Client) send(ctx context.Context, over *http.Client, info call, method,
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := over.Do(req)
-	var transport *url.Error
-	if errors.As(err, &transport) {
+	if transport, ok := errors.AsType[*url.Error](err); ok {
 		return nil, transport.Err
 	}
 	return resp, err
 }
 
-// sendJSON sends JSON and reads the JSON of a success, unless into is nil.
-func (c *Client) sendJSON(ctx context.Context, info call, method, path string, in, into any) error {
-	resp, err := c.send(ctx, c.http, info, method, path, in)
+// sendJSON sends JSON, see [Client.send], and reads the JSON of a success,
+// unless into is nil.
+func (c *Client) sendJSON(ctx context.Context, info call, request string, in, into any) error {
+	resp, err := c.send(ctx, c.http, info, request, in)
 	if err != nil {
 		return err
 	}

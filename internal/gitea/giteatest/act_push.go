@@ -60,7 +60,7 @@ func (s *Server) Push(_ context.Context, of pull.Repo, push Push) (sha string, e
 			return err
 		}
 		if !s.model.mayPush(r, push.Branch, by, push.Force) {
-			return fmt.Errorf("Not allowed to push to protected branch %s", push.Branch)
+			return fmt.Errorf("not allowed to push to protected branch %s", push.Branch)
 		}
 		before := r.branches[push.Branch]
 		parent := before

@@ -41,8 +41,7 @@ func mergePull(r *request, p *pullRequest) error {
 		return err
 	}
 	_, err := r.server.merge(p, r.doer, in)
-	var conflict *conflictError
-	if errors.As(err, &conflict) {
+	if conflict, ok := errors.AsType[*conflictError](err); ok {
 		writeJSON(r.w, http.StatusConflict, map[string]any{
 			"Style": in.Method, "StdOut": "Auto-merging " + conflict.path + "\nCONFLICT (content): Merge conflict in " + conflict.path + "\n",
 			"StdErr": "", "Err": map[string]any{},
@@ -79,7 +78,7 @@ func (s *Server) refuse(p *pullRequest, by *account, in mergeBody) error {
 	case in.Later:
 		return errors.New("the stand-in does not merge later")
 	case strings.HasPrefix(ref, "refs/pull/"):
-		return errors.New("Head branch does not exist, can not merge")
+		return errors.New("head branch does not exist")
 	case in.Head != "" && in.Head != head:
 		return &apiError{http.StatusConflict, "head out of date"}
 	case s.model.permission(p.repo, by) < Write:
@@ -113,7 +112,7 @@ func (s *Server) merge(p *pullRequest, by *account, in mergeBody) (string, error
 func (s *Server) mergeCommit(p *pullRequest, before, head string, by *account, in mergeBody) (string, error) {
 	if in.Method == "fast-forward-only" {
 		if !s.model.history(head)[before] {
-			return "", errors.New("Not possible to fast-forward, aborting")
+			return "", errors.New("not possible to fast-forward")
 		}
 		return head, nil
 	}

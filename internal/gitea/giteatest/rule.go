@@ -221,7 +221,7 @@ func (s *Server) unready(p *pullRequest) string {
 		if !review.official || review.dismissed {
 			continue
 		}
-		if review.state == Approve && !(b.IgnoreStale && review.stale) {
+		if review.state == Approve && (!b.IgnoreStale || !review.stale) {
 			approvals++
 		}
 		rejected = rejected || review.state == RequestChanges
