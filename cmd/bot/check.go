@@ -46,7 +46,7 @@ not decide, so that a pipeline can use it.`,
 				return err
 			}
 			out := cmd.OutOrStdout()
-			if _, err := io.WriteString(out, render.Terminal(v, isTerminal(out))); err != nil {
+			if _, err := io.WriteString(out, render.Terminal(v, showsColor(out))); err != nil {
 				return fmt.Errorf("print the verdict: %w", err)
 			}
 			return verdictCode(v.State())

@@ -80,7 +80,7 @@ func TestStartWithoutCluster(t *testing.T) {
 	w.cluster.Break(kubetest.Hang)
 	w.start(worldOptions{unread: true})
 	number := w.open("dark", clusterChange)
-	w.shows(number, "pending", "pending", "cluster prod has not been heard from yet")
+	w.shows(number, "pending", "pending", "Cluster prod has not been heard from yet")
 	_, err := w.forge.Review(t.Context(), w.repo, number, "alice", giteatest.Approve, "")
 	w.must(err)
 	w.shows(number, "pending", "success", "Approved by alice")

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -180,7 +181,7 @@ func (e *evaluation) precondition(pol *Policy, p *Precondition) Result {
 		r.Checks = append(r.Checks, finding)
 	}
 	worst := slices.MaxFunc(r.Checks, func(a, b Check) int { return resultRank[a.State] - resultRank[b.State] })
-	r.State, r.Reason = worst.State, worst.Reason
+	r.State, r.Reason, r.Brief = worst.State, worst.Reason, worst.Brief
 	return r
 }
 
@@ -219,7 +220,7 @@ func preconditionGate(v *Verdict) Gate {
 			open++
 			applicable++
 			if first == "" {
-				first = r.Name + ": " + r.Reason
+				first = cmp.Or(r.Brief, r.Name+": "+r.Reason)
 			}
 		case Overridden:
 			overridden++

@@ -139,6 +139,20 @@ func TestFluxPrecondition(t *testing.T) {
 			reason: `Kustomization flux-system/platform-config on prod is not Ready at cccccccccc: ReconciliationFailed: StorageProfile/longhorn dry-run failed: no matches for kind "StorageProfile"`,
 		},
 		{
+			name: "failed at a later revision", want: policy.Unmet,
+			change: set(func(f *fact.Flux) {
+				f.Ready, f.Attempted = fact.Condition{Status: fact.False, Reason: "BuildFailed"}, "main@sha1:"+nextSHA
+			}),
+			reason: "Kustomization flux-system/platform-config on prod is not Ready at cccccccccc (tried dddddddddd): BuildFailed",
+		},
+		{
+			name: "failed before anything was applied", want: policy.Unmet,
+			change: set(func(f *fact.Flux) {
+				f.Ready, f.Applied = fact.Condition{Status: fact.False, Reason: "BuildFailed"}, ""
+			}),
+			reason: "Kustomization flux-system/platform-config on prod is not Ready (tried cccccccccc): BuildFailed",
+		},
+		{
 			name: "ready with an old observed generation", want: policy.Unmet,
 			change: set(func(f *fact.Flux) { f.ObservedGeneration = 2 }),
 			reason: "Kustomization flux-system/platform-config on prod is not Ready: its latest change (generation 3) has not been taken up by the controller (at 2)",
@@ -420,6 +434,18 @@ preconditions:
 				t.Errorf("state = %s, want %s", r.State, tt.want)
 			}
 		})
+	}
+}
+
+func TestStatusSaysTheControllersWords(t *testing.T) {
+	facts := healthy("platform-config")
+	facts.flux("prod", "platform-config", func(f *fact.Fact) {
+		f.Flux.Ready = fact.Condition{Status: fact.False, Reason: "ReconciliationFailed", Message: "StorageProfile/longhorn dry-run failed:\n no matches for kind"}
+	})
+	v := policy.Evaluate(input(snapshot("clusters/a"), load(t, fmt.Sprintf(readyRule, "")), facts))
+	want := policy.Gate{State: policy.Waiting, Reason: "platform-config on prod is not Ready: StorageProfile/longhorn dry-run failed: no matches for kind"}
+	if v.Preconditions != want {
+		t.Errorf("gate is %+v, want %+v", v.Preconditions, want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -72,6 +73,10 @@ func (c *FluxCheck) evaluate(e *evaluation, cluster string, known *fact.Cluster)
 	subject := fmt.Sprintf("%s %s on %s", o.kind, o.ref, cluster)
 	if state, why := readiness(f.Flux); state != Met {
 		finding.State, finding.Reason = state, subject+" "+why
+		if f.Flux.Ready.Status == fact.False && !f.Flux.Suspended && !f.Flux.Deleting {
+			// The words of the controller are what a person needs first.
+			finding.Brief = fmt.Sprintf("%s on %s is not Ready: %s", name, cluster, cmp.Or(oneLine(f.Flux.Ready.Message), f.Flux.Ready.Reason))
+		}
 		return finding
 	}
 	if c.Contains == containsBase {
@@ -120,7 +125,7 @@ func readiness(f *fact.Flux) (ResultState, string) {
 	case f.Ready.Status == "":
 		return Unmet, "has not been reconciled yet"
 	case f.Ready.Status == fact.False:
-		return Unmet, "is not Ready" + atRevision(f) + ": " + conditionText(f.Ready)
+		return Unmet, "is not Ready" + atRevision(f) + tried(f) + ": " + conditionText(f.Ready)
 	case f.Generation != f.ObservedGeneration:
 		return Unmet, fmt.Sprintf("is not Ready: its latest change (generation %d) has not been taken up by the controller (at %d)", f.Generation, f.ObservedGeneration)
 	case f.Ready.Status == fact.True:
@@ -157,11 +162,21 @@ func (c *FluxCheck) containsBase(e *evaluation, f *fact.Flux) (ResultState, stri
 	return Met, ""
 }
 
+// atRevision names the commit that was applied last.
 func atRevision(f *fact.Flux) string {
 	if rev := fact.ParseRevision(f.Applied); rev.Commit != "" {
 		return " at " + short(rev.Commit)
 	}
 	return ""
+}
+
+// tried names the commit that failed, if it is another than the applied one.
+func tried(f *fact.Flux) string {
+	rev := fact.ParseRevision(f.Attempted)
+	if rev.Commit == "" || f.Attempted == f.Applied {
+		return ""
+	}
+	return " (tried " + short(rev.Commit) + ")"
 }
 
 // maxReason bounds the message of a controller within a reason, in runes; the
@@ -170,10 +185,7 @@ const maxReason = 240
 
 // conditionText is the condition in one line.
 func conditionText(c fact.Condition) string {
-	text := strings.Join(strings.Fields(c.Message), " ")
-	if r := []rune(text); len(r) > maxReason {
-		text = string(r[:maxReason]) + "…"
-	}
+	text := oneLine(c.Message)
 	switch {
 	case text == "":
 		return c.Reason
@@ -182,6 +194,15 @@ func conditionText(c fact.Condition) string {
 	default:
 		return c.Reason + ": " + text
 	}
+}
+
+// oneLine folds the message of a controller into one line of bounded length.
+func oneLine(message string) string {
+	text := strings.Join(strings.Fields(message), " ")
+	if r := []rune(text); len(r) > maxReason {
+		text = string(r[:maxReason]) + "…"
+	}
+	return text
 }
 
 func fluxEvidence(o object, f fact.Fact) []Evidence {

@@ -107,8 +107,10 @@ type Result struct {
 	Name   string      `json:"name"`
 	Policy string      `json:"policy"`
 	State  ResultState `json:"state"`
-	// Reason is one line: why the state is what it is.
+	// Reason is one line: why the state is what it is. Brief is the same for where
+	// there is little room, or empty.
 	Reason string `json:"reason"`
+	Brief  string `json:"brief,omitempty"`
 	// Checks are the single findings, one for each cluster.
 	Checks []Check `json:"checks,omitempty"`
 }
@@ -119,6 +121,7 @@ type Check struct {
 	Cluster string      `json:"cluster,omitempty"`
 	State   ResultState `json:"state"`
 	Reason  string      `json:"reason"`
+	Brief   string      `json:"brief,omitempty"`
 	// Since is when it came into this state; zero if not known.
 	Since    time.Time  `json:"since,omitzero"`
 	Evidence []Evidence `json:"evidence,omitempty"`

@@ -46,6 +46,7 @@ func comment(v *policy.Verdict, limit limits) string {
 	fmt.Fprintf(&b, "### %s %s\n\n", gateSign[v.State()], headline(v))
 	fmt.Fprintf(&b, "%s into %s\n\n", code(short(v.Head)), code(v.Base))
 	problems(&b, v, limit)
+	decisions(&b, v)
 	preconditions(&b, v, limit)
 	approvals(&b, v, limit)
 	proposed(&b, v)
@@ -59,7 +60,7 @@ var gateSign = map[policy.GateState]string{
 }
 
 var resultSign = map[policy.ResultState]string{
-	policy.Met: "✅", policy.Unmet: "❌", policy.Unknown: "❓", policy.NotApplicable: "➖",
+	policy.Met: "✅", policy.Unmet: "❌", policy.Unknown: "❓", policy.NotApplicable: "➖", policy.Overridden: "⏩",
 }
 
 // headline says in a few words how it stands.
@@ -74,11 +75,14 @@ func headline(v *policy.Verdict) string {
 	case policy.Waiting:
 	}
 	var open []string
-	if v.Preconditions.State != policy.Clear {
-		open = append(open, count(openResults(v), "precondition"))
+	if n := openResults(v); n > 0 {
+		open = append(open, count(n, "precondition"))
 	}
-	if v.Approval.State != policy.Clear {
-		open = append(open, count(openApprovals(v), "approval rule"))
+	if n := openApprovals(v); n > 0 {
+		open = append(open, count(n, "approval rule"))
+	}
+	if len(v.Holds) > 0 {
+		open = append(open, count(len(v.Holds), "hold"))
 	}
 	return "Waiting for " + strings.Join(open, " and ")
 }
@@ -153,11 +157,11 @@ func checkLines(r policy.Result) string {
 	}
 	lines := make([]string, len(r.Checks))
 	for i, c := range r.Checks {
-		lines[i] = inline(c.Reason)
+		lines[i] = capital(inline(c.Reason))
 		if len(r.Checks) > 1 {
 			lines[i] = resultSign[c.State] + " " + lines[i]
 		}
-		if c.State != policy.Met && !c.Since.IsZero() {
+		if c.State != policy.Met && !c.Since.IsZero() && !strings.Contains(c.Reason, stamp(c.Since)) {
 			lines[i] += " *(since " + stamp(c.Since) + ")*"
 		}
 	}

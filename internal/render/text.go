@@ -43,7 +43,7 @@ func Terminal(v *policy.Verdict, color bool) string {
 }
 
 func sinceText(c policy.Check) string {
-	if c.State == policy.Met || c.Since.IsZero() {
+	if c.State == policy.Met || c.Since.IsZero() || strings.Contains(c.Reason, stamp(c.Since)) {
 		return ""
 	}
 	return " (since " + stamp(c.Since) + ")"
