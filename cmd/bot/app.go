@@ -40,6 +40,7 @@ type app struct {
 	bus      *bus.Bus
 	forge    *gitea.Client
 	watchers []*kube.Watcher
+	ledger   *bus.Ledger
 
 	events     *handlers.Events
 	facts      *handlers.Facts
@@ -102,6 +103,9 @@ func (a *app) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if a.ledger, err = bus.OpenLedger(ctx, a.bus); err != nil {
+		return err
+	}
 	index := handlers.NewIndex()
 	records.OnChange(index.Change)
 	policies, err := handlers.NewPolicies(a.config.Policy)
@@ -128,6 +132,7 @@ func (a *app) wire(ctx context.Context) error {
 	a.evaluator = &handlers.Evaluator{
 		Forge: a.forge, Repositories: repositories, Account: account,
 		Records: records, Index: index, Facts: a.bus.Facts(), Queue: queue, Policies: policies,
+		Ledger: a.ledger, People: handlers.NewPeople(a.forge, time.Now),
 		Clusters: clusterNames(a.clusters), Bots: bots(a.config),
 		Meter: meter, Log: a.log, Now: time.Now, Grace: grace,
 	}

@@ -257,7 +257,7 @@ func (w *world) look(number int64) (shown, error) {
 	}
 	all, err := w.eyes.Comments(ctx, w.repo, number)
 	for _, c := range all {
-		if c.Author.Is(w.bot) {
+		if c.Author.Is(w.bot) && !strings.HasPrefix(c.Body, "<!-- signalbox reply") {
 			s.comments = append(s.comments, c)
 		}
 	}
@@ -292,7 +292,7 @@ func (w *world) shows(number int64, preconditions, approval string, texts ...str
 
 // plain takes the escapes out of a comment.
 func plain(body string) string {
-	return strings.NewReplacer("\\", "", "\u2060", "").Replace(body)
+	return strings.NewReplacer("\\", "", "\u2060", "", "`", "").Replace(body)
 }
 
 // observe keeps signalbox from posting.

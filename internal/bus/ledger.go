@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -126,6 +127,13 @@ func (l *Ledger) ordered(keys []string) decision.Ledger {
 	}
 	slices.SortFunc(out, func(a, b decision.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	return out
+}
+
+// Since is when the ledger was begun.
+func (l *Ledger) Since() time.Time {
+	l.bucket.view.mu.RLock()
+	defer l.bucket.view.mu.RUnlock()
+	return l.bucket.view.made
 }
 
 // Sync is the barrier; see [Bucket.Sync].

@@ -133,7 +133,7 @@ func (Tick) EventType() Type { return TypeTick }
 func (p Tick) BusSubject() string { return SubjectRoot + ".clock." + p.Name }
 
 // ID is the message id of the tick: the same on every replica.
-func (p Tick) ID() string { return "clock/" + p.Name + "/" + p.At.UTC().Format(time.RFC3339) }
+func (p Tick) ID() string { return "clock/" + p.Name + "/" + p.At.UTC().Format(time.RFC3339Nano) }
 
 // Decode returns the payload of an event as the struct (not a pointer) that
 // its type names. An unknown type or broken data is a permanent error: a

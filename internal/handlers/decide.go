@@ -27,7 +27,7 @@ func (r *run) decide(ctx context.Context, in *Inputs, facts *factLog) (policy.Ve
 			return verdict, nil
 		}
 		for _, ask := range verdict.Asks {
-			answer, err := r.answer(ctx, ask)
+			answer, err := r.ancestry(ctx, ask)
 			if err != nil {
 				return policy.Verdict{}, err
 			}
@@ -38,7 +38,7 @@ func (r *run) decide(ctx context.Context, in *Inputs, facts *factLog) (policy.Ve
 	return policy.Verdict{}, errors.New("the policy asks more and more questions of ancestry")
 }
 
-func (r *run) answer(ctx context.Context, ask policy.Ask) (policy.Answer, error) {
+func (r *run) ancestry(ctx context.Context, ask policy.Ask) (policy.Answer, error) {
 	contained, err := r.Forge.Contains(ctx, r.repo, ask.Applied, ask.Needed)
 	switch {
 	case errors.Is(err, pull.ErrUnknownCommit):
@@ -61,6 +61,10 @@ func (r *run) input(in *Inputs, facts *factLog) policy.Input {
 		Facts:    facts,
 		Answers:  map[policy.Ask]policy.Answer{},
 		Teams:    in.Teams,
+
+		Decisions: r.ledger,
+		Accounts:  in.Accounts,
+
 		Clusters: r.Clusters,
 		Bots:     append(slices.Clone(r.Bots), r.self),
 		Problems: slices.Clone(in.Problems),

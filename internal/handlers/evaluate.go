@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"time"
 
+	"signalbox/internal/decision"
 	"signalbox/internal/fact"
 	"signalbox/internal/policy"
 	"signalbox/internal/pull"
@@ -38,6 +39,8 @@ type Evaluator struct {
 	Index        *Index
 	Facts        FactReader
 	Queue        Queue
+	Ledger       Ledger
+	People       *People
 	Policies     *Policies
 	// Clusters are the names of all configured clusters. Bots are the accounts
 	// that never count, beside signalbox's own.
@@ -63,7 +66,7 @@ func (e *Evaluator) Handle(ctx context.Context, item work.Item) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(e.Records.Sync(ctx), e.Facts.Sync(ctx)); err != nil {
+	if err := errors.Join(e.Records.Sync(ctx), e.Facts.Sync(ctx), e.Ledger.Sync(ctx)); err != nil {
 		return fmt.Errorf("evaluate %s: %w", item.Ref, err)
 	}
 	self, err := e.Account.Self(ctx)
@@ -73,6 +76,7 @@ func (e *Evaluator) Handle(ctx context.Context, item work.Item) error {
 	r := &run{Evaluator: e, item: item, repo: repo, observe: setting.Observe, self: self}
 	r.record, r.revision, r.known = e.Records.Get(item.Ref.String())
 	r.before, r.pull = r.record.Verdict, r.record.Inputs.Snapshot.Pull
+	r.ledger = e.Ledger.Entries(item.Ref)
 	if !ok {
 		return r.forget(ctx, "repository is not configured")
 	}
@@ -96,8 +100,13 @@ type run struct {
 	self    pull.Person
 	log     *slog.Logger
 
-	// pull is the pull request as last read.
-	pull pull.Pull
+	// pull is the pull request as last read. The comments, the reviews and the
+	// number of changes of its base are read with it if they are needed.
+	pull      pull.Pull
+	comments  []pull.Comment
+	reviews   []pull.Review
+	retargets int
+	ledger    decision.Ledger
 
 	record   Record
 	revision uint64
@@ -136,7 +145,14 @@ func (r *run) again(ctx context.Context) error {
 	if err := r.publish(ctx, &verdict); err != nil {
 		return errors.Join(err, r.store(ctx))
 	}
-	return r.finish(ctx, verdict, facts, true)
+	if err := r.finish(ctx, verdict, facts, true); err != nil {
+		return err
+	}
+	if verdict.Merge != nil && verdict.State() == policy.Clear {
+		// Nothing is merged by an old snapshot: read everything first.
+		return soon(ctx, r.Queue, work.Full, "ready to merge", []pull.Ref{r.item.Ref})
+	}
+	return nil
 }
 
 // afresh evaluates what the forge says now.
@@ -149,10 +165,13 @@ func (r *run) afresh(ctx context.Context) error {
 }
 
 func (r *run) afreshFrom(ctx context.Context, p pull.Pull) error {
-	if p.State != pull.Open {
-		return r.forget(ctx, string(p.State))
-	}
 	r.pull = p
+	if p.State != pull.Open {
+		return errors.Join(r.reportMerged(ctx), r.forget(ctx, string(p.State)))
+	}
+	if err := r.readComments(ctx); err != nil {
+		return err
+	}
 	if r.record.Posted.Head == p.Head.SHA {
 		if err := r.verify(ctx, p); err != nil {
 			return err
@@ -163,6 +182,9 @@ func (r *run) afreshFrom(ctx context.Context, p pull.Pull) error {
 		return r.undecided(ctx, p, err)
 	}
 	r.record.Inputs = inputs
+	if err := r.takeCommands(ctx); err != nil {
+		return errors.Join(err, r.store(ctx))
+	}
 	facts := newFactLog(r.Facts)
 	verdict, err := r.decide(ctx, &r.record.Inputs, facts)
 	if err != nil {
@@ -171,7 +193,10 @@ func (r *run) afreshFrom(ctx context.Context, p pull.Pull) error {
 	if err := r.publish(ctx, &verdict); err != nil {
 		return errors.Join(err, r.store(ctx))
 	}
-	return r.finish(ctx, verdict, facts, true)
+	if err := r.finish(ctx, verdict, facts, true); err != nil {
+		return err
+	}
+	return r.mergeIfDue(ctx, &verdict, facts)
 }
 
 // unreadable handles a pull request that cannot be read: one that is not there

@@ -53,20 +53,18 @@ func (h *Events) branchPushed(ctx context.Context, p events.BranchPushed) error 
 	return h.soon(ctx, "push to the base branch", h.Index.OnBase(p.Repo.ID, p.Branch)...)
 }
 
-// commentChanged looks after signalbox's own comment when somebody else
-// changed it.
+// commentChanged asks for a look at the comments: a new one may hold a command,
+// an edited or deleted one may be signalbox's own. What signalbox does itself is
+// nothing to look at.
 func (h *Events) commentChanged(ctx context.Context, p events.CommentChanged) error {
-	if p.Action == events.CommentCreated {
-		return nil
-	}
 	self, err := h.Account.Self(ctx)
 	if err != nil {
 		return err
 	}
-	if !same(p.Author, self) || same(p.Sender, self) {
+	if same(p.Sender, self) {
 		return nil
 	}
-	return h.soon(ctx, "own comment "+string(p.Action), pull.Ref{RepoID: p.Repo.ID, Number: p.Number})
+	return h.soon(ctx, "comment "+string(p.Action), pull.Ref{RepoID: p.Repo.ID, Number: p.Number})
 }
 
 // statusPosted looks after signalbox's own contexts when somebody else posted

@@ -16,20 +16,22 @@ type Forge interface {
 	CommentKeeper
 	CommentWriter
 	StatusKeeper
+	Reactor
+	PeopleReader
+	Merger
 }
 
-// PullReader reads one pull request, and the commit that its files and diff
-// are based on, which follows the head a moment later.
+// PullReader reads one pull request.
 type PullReader interface {
 	Pull(ctx context.Context, repo pull.Repo, number int64) (pull.Pull, error)
-	Head(ctx context.Context, repo pull.Repo, number int64) (string, error)
 }
 
-// ChangeReader reads what a pull request changes. FilesAt is complete and of
-// the given head, or an error.
+// ChangeReader reads what a pull request changes. Both are complete and of the
+// head that is asked for, or [pull.ErrIncomplete]: the forge tells a new head a
+// moment before it has made up its mind about what that changes.
 type ChangeReader interface {
 	FilesAt(ctx context.Context, repo pull.Repo, number int64, head string) ([]pull.File, error)
-	Diff(ctx context.Context, repo pull.Repo, number int64) (pull.Diff, error)
+	DiffAt(ctx context.Context, p pull.Pull) (pull.Diff, error)
 }
 
 // ReviewReader reads reviews and what can void them.
@@ -53,10 +55,9 @@ type AncestryReader interface {
 	Contains(ctx context.Context, repo pull.Repo, applied, needed string) (bool, error)
 }
 
-// CommentKeeper reads comments.
+// CommentKeeper reads all comments of a pull request.
 type CommentKeeper interface {
 	Comments(ctx context.Context, repo pull.Repo, number int64) ([]pull.Comment, error)
-	Comment(ctx context.Context, repo pull.Repo, id int64) (pull.Comment, error)
 }
 
 // CommentWriter writes comments.

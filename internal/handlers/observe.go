@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"signalbox/internal/decision"
 	"signalbox/internal/policy"
 	"signalbox/internal/pull"
 )
@@ -74,7 +75,11 @@ func (r *run) read(ctx context.Context, p pull.Pull) (Inputs, error) {
 	if in.Teams, err = r.teams(ctx, &in); err != nil {
 		return Inputs{}, err
 	}
+	r.reviews = snap.Reviews
 	if err := r.readApprovals(ctx, &in); err != nil {
+		return Inputs{}, err
+	}
+	if in.Accounts, err = r.accounts(ctx, &in); err != nil {
 		return Inputs{}, err
 	}
 	if last.Head.SHA == p.Head.SHA {
@@ -86,25 +91,30 @@ func (r *run) read(ctx context.Context, p pull.Pull) (Inputs, error) {
 	return in, nil
 }
 
-// fileTries bounds how often a list of files is read that is still of the
-// former head: Gitea needs a moment after a push.
-const fileTries = 4
+// lagTries bounds how often something is read that is still of the former head,
+// and lagWait is the time between two tries: Gitea needs a moment after a push.
+const (
+	lagTries = 4
+	lagWait  = 150 * time.Millisecond
+)
 
-// fileWait is the time between two tries.
-const fileWait = 150 * time.Millisecond
-
-func (r *run) files(ctx context.Context, p pull.Pull) ([]pull.File, error) {
+// settled reads something that lags behind a push.
+func settled[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	for try := 1; ; try++ {
-		files, err := r.Forge.FilesAt(ctx, r.repo, p.Number, p.Head.SHA)
-		if err == nil || !errors.Is(err, pull.ErrIncomplete) || try == fileTries {
-			return files, err
+		v, err := read()
+		if err == nil || !errors.Is(err, pull.ErrIncomplete) || try == lagTries {
+			return v, err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(fileWait):
+			return v, ctx.Err()
+		case <-time.After(lagWait):
 		}
 	}
+}
+
+func (r *run) files(ctx context.Context, p pull.Pull) ([]pull.File, error) {
+	return settled(ctx, func() ([]pull.File, error) { return r.Forge.FilesAt(ctx, r.repo, p.Number, p.Head.SHA) })
 }
 
 // document reads the policy file at a reference; nil if there is none.
@@ -164,36 +174,28 @@ func (r *run) team(ctx context.Context, key string) (policy.Team, error) {
 	return policy.Team{Members: members}, nil
 }
 
-// readApprovals reads what decides whether approvals still stand, if there are
-// any: the timeline, and the diff of the head if one of them may survive a push.
+// readApprovals reads what decides whether approvals and other decisions still
+// stand, if there are any or may be soon: the timeline, and the diff of the head
+// if there is one to compare it with.
 func (r *run) readApprovals(ctx context.Context, in *Inputs) error {
 	snap := &in.Snapshot
-	var commits []string
-	for _, review := range snap.Reviews {
-		if review.State == pull.Approved && !review.Dismissed {
-			commits = append(commits, review.Commit)
-		}
-	}
-	if len(commits) == 0 {
+	reviewed := approvedCommits(snap.Reviews)
+	if len(reviewed) == 0 && len(r.ledger) == 0 && len(r.newTexts(snap.Reviews)) == 0 {
 		return nil
 	}
 	var err error
 	if snap.Timeline, err = r.Forge.Timeline(ctx, r.repo, snap.Pull.Number); err != nil {
 		return err
 	}
+	r.retargets = policy.Retargets(snap)
 	snap.Diffs = map[string]pull.Diff{}
-	seen := r.record.Inputs.Snapshot.Diffs
-	for _, c := range commits {
-		if d, ok := seen[c]; ok {
+	for _, c := range append(slices.Clone(reviewed), snap.Pull.Head.SHA) {
+		if d, seen := r.record.Inputs.Snapshot.Diffs[c]; seen {
 			snap.Diffs[c] = d
 		}
 	}
 	head := snap.Pull.Head.SHA
-	if _, ok := snap.Diffs[head]; ok {
-		return nil
-	}
-	if !slices.Contains(commits, head) && len(snap.Diffs) == 0 {
-		// Nothing to compare the head with.
+	if _, known := snap.Diffs[head]; known || !r.diffNeeded(snap, reviewed) {
 		return nil
 	}
 	diff, ok, err := r.diffOf(ctx, &snap.Pull)
@@ -203,18 +205,61 @@ func (r *run) readApprovals(ctx context.Context, in *Inputs) error {
 	return err
 }
 
-// diffOf reads the diff of a head. The forge gives the diff of whatever the
-// head is at the moment, so the diff is only taken for the head if it was the
-// head before and after: else an approval could pass to a change nobody saw.
-func (r *run) diffOf(ctx context.Context, p *pull.Pull) (pull.Diff, bool, error) {
-	before, err := r.Forge.Head(ctx, r.repo, p.Number)
-	if err != nil || before != p.Head.SHA {
-		return pull.Diff{}, false, err
+// approvedCommits returns the heads on which standing approvals were given.
+func approvedCommits(reviews []pull.Review) []string {
+	var commits []string
+	for _, review := range reviews {
+		if review.State == pull.Approved && !review.Dismissed {
+			commits = append(commits, review.Commit)
+		}
 	}
-	diff, err := r.Forge.Diff(ctx, r.repo, p.Number)
-	if err != nil {
-		return pull.Diff{}, false, err
+	return commits
+}
+
+// diffNeeded reports whether the diff of the head is worth its calls: it was
+// approved, so a later head may be compared with it, or an earlier head was,
+// whose diff is known.
+func (r *run) diffNeeded(snap *pull.Snapshot, reviewed []string) bool {
+	if len(snap.Diffs) > 0 || slices.Contains(reviewed, snap.Pull.Head.SHA) {
+		return true
 	}
-	after, err := r.Forge.Head(ctx, r.repo, p.Number)
-	return diff, after == p.Head.SHA, err
+	return slices.ContainsFunc(r.ledger.Approvals(), func(d decision.Entry) bool {
+		return d.Diff != nil && d.Head != snap.Pull.Head.SHA
+	})
+}
+
+// accounts returns those who decided something, as they are called now. An
+// account that is gone is left out, and decides nothing any more.
+func (r *run) accounts(ctx context.Context, in *Inputs) (map[int64]pull.Person, error) {
+	accounts := map[int64]pull.Person{}
+	for _, review := range in.Snapshot.Reviews {
+		accounts[review.Author.ID] = review.Author
+	}
+	for _, c := range r.comments {
+		accounts[c.Author.ID] = c.Author
+	}
+	for _, e := range r.ledger {
+		if _, known := accounts[e.By.ID]; known {
+			continue
+		}
+		person, err := r.People.ByID(ctx, e.By.ID)
+		switch {
+		case errors.Is(err, pull.ErrNotFound):
+		case err != nil:
+			return nil, err
+		default:
+			accounts[e.By.ID] = person
+		}
+	}
+	return accounts, nil
+}
+
+// diffOf reads the diff of the head of a pull request. ok is false if the forge
+// cannot tell it: then an approval of this head does not survive a push.
+func (r *run) diffOf(ctx context.Context, p *pull.Pull) (diff pull.Diff, ok bool, err error) {
+	diff, err = settled(ctx, func() (pull.Diff, error) { return r.Forge.DiffAt(ctx, *p) })
+	if errors.Is(err, pull.ErrIncomplete) {
+		return pull.Diff{}, false, nil
+	}
+	return diff, err == nil, err
 }

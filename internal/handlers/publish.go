@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -132,38 +133,57 @@ func (r *run) writeComment(ctx context.Context, v *policy.Verdict) error {
 		return err
 	}
 	posted.CommentID, posted.CommentSum = c.ID, commentSum(body)
-	posted.Comments++
 	return nil
 }
 
-// findComment looks for the comment among all comments, where an earlier life
-// of signalbox may have left it, or a request whose answer was lost. Of several,
-// the oldest is kept.
-func (r *run) findComment(ctx context.Context, ref pull.Ref) error {
-	r.record.Posted.CommentID, r.record.Posted.Comments = 0, 0
-	if r.pull.Comments == 0 && r.item.Attempt == 0 {
+// readComments reads all comments, once in a run. A pull request that had none
+// when it was read is not asked, unless an earlier try may have made one.
+func (r *run) readComments(ctx context.Context) error {
+	if r.observe || r.comments != nil || r.pull.Comments == 0 && r.item.Attempt == 0 {
 		return nil
 	}
-	comments, err := r.Forge.Comments(ctx, r.repo, ref.Number)
+	comments, err := r.Forge.Comments(ctx, r.repo, r.pull.Number)
 	if err != nil {
 		return err
 	}
-	r.record.Posted.Comments = r.pull.Comments
-	comments = slices.DeleteFunc(comments, func(c pull.Comment) bool {
-		return !c.Author.Is(r.self) || !strings.HasPrefix(c.Body, render.Marker(ref))
+	r.comments = append(make([]pull.Comment, 0, len(comments)), comments...)
+	return nil
+}
+
+// findComment looks for the comment among all comments. The known one stays
+// whatever somebody made of its text. Others with the marker were left by an
+// earlier life of signalbox, or by a request whose answer was lost, which can be
+// carried out long after it was given up: the oldest stays if none is known.
+func (r *run) findComment(ctx context.Context, ref pull.Ref) error {
+	posted := &r.record.Posted
+	known := posted.CommentID
+	posted.CommentID = 0
+	if err := r.readComments(ctx); err != nil {
+		return err
+	}
+	own := slices.DeleteFunc(slices.Clone(r.comments), func(c pull.Comment) bool {
+		return !c.Author.Is(r.self) || c.ID != known && !strings.HasPrefix(c.Body, render.Marker(ref))
 	})
-	slices.SortFunc(comments, func(a, b pull.Comment) int { return int(a.ID - b.ID) })
-	for i, c := range comments {
+	slices.SortFunc(own, func(a, b pull.Comment) int {
+		return cmp.Or(cmp.Compare(b2i(a.ID != known), b2i(b.ID != known)), cmp.Compare(a.ID, b.ID))
+	})
+	for i, c := range own {
 		if i == 0 {
-			r.record.Posted.CommentID, r.record.Posted.CommentSum = c.ID, commentSum(c.Body)
+			posted.CommentID, posted.CommentSum = c.ID, commentSum(c.Body)
 			continue
 		}
 		if err := r.Forge.DeleteComment(ctx, r.repo, c.ID); err != nil && !errors.Is(err, pull.ErrNotFound) {
 			return err
 		}
-		r.record.Posted.Comments--
 	}
 	return nil
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // commentSum identifies the text of a comment, whatever a forge does to its
@@ -183,25 +203,7 @@ func (r *run) verify(ctx context.Context, p pull.Pull) error {
 	if err := r.verifyStatuses(ctx, p); err != nil {
 		return err
 	}
-	posted := &r.record.Posted
-	if posted.CommentID == 0 {
-		return nil
-	}
-	if posted.Comments != p.Comments {
-		// One of the others may be ours: a request that was given up can still
-		// be carried out, long after its comment was posted again.
-		return r.findComment(ctx, p.Ref())
-	}
-	c, err := r.Forge.Comment(ctx, r.repo, posted.CommentID)
-	switch {
-	case errors.Is(err, pull.ErrNotFound):
-		posted.CommentID = 0
-	case err != nil:
-		return err
-	default:
-		posted.CommentSum = commentSum(c.Body)
-	}
-	return nil
+	return r.findComment(ctx, p.Ref())
 }
 
 func (r *run) verifyStatuses(ctx context.Context, p pull.Pull) error {

@@ -16,6 +16,8 @@ type Record struct {
 	Inputs  Inputs         `json:"inputs"`
 	Verdict policy.Verdict `json:"verdict"`
 	Posted  Posted         `json:"posted"`
+	// Answered are the places whose commands were dealt with and answered.
+	Answered []string `json:"answered,omitempty"`
 	// EvaluatedAt is when the verdict was made.
 	EvaluatedAt time.Time `json:"evaluatedAt"`
 }
@@ -31,6 +33,8 @@ type Inputs struct {
 	Proposes bool `json:"proposes,omitempty"`
 	// Teams are the teams that the policies name, by [policy.TeamKey].
 	Teams map[string]policy.Team `json:"teams,omitempty"`
+	// Accounts are those who decided, as they are called now.
+	Accounts map[int64]pull.Person `json:"accounts,omitempty"`
 	// Answers are what is known of ancestry.
 	Answers  []Answered       `json:"answers,omitempty"`
 	Problems []policy.Problem `json:"problems,omitempty"`
@@ -60,9 +64,6 @@ type Posted struct {
 	CommentID int64 `json:"commentId,omitempty"`
 	// CommentSum identifies the text of the comment.
 	CommentSum string `json:"commentSum,omitempty"`
-	// Comments is how many comments Gitea counts on the pull request, if none
-	// was added or removed since they were last looked through.
-	Comments int `json:"comments,omitempty"`
 }
 
 // Records is where records are kept, by [pull.Ref.String].

@@ -1,0 +1,214 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"signalbox/internal/command"
+	"signalbox/internal/decision"
+	"signalbox/internal/policy"
+	"signalbox/internal/pull"
+	"signalbox/internal/render"
+)
+
+// carryOut does what one command asks for, if its author may ask for it.
+func (r *run) carryOut(ctx context.Context, in *Inputs, q request) (result, error) {
+	switch q.Name {
+	case command.Approve:
+		return r.approve(ctx, in, q)
+	case command.Override:
+		return r.override(ctx, in, q)
+	case command.Hold:
+		return r.hold(ctx, in, q)
+	case command.Unhold:
+		return r.unhold(in, q), nil
+	case command.Merge:
+		return r.askToMerge(ctx, in, q)
+	case command.Recheck:
+		return r.recheck(ctx, in, q)
+	case command.Preconditions:
+		return r.tell(ctx, in, q)
+	case command.Help:
+		return result{entry: r.entry(decision.Answered, q), say: render.Help()}, nil
+	default:
+		return no("signalbox does not know how."), nil
+	}
+}
+
+func (r *run) approve(ctx context.Context, in *Inputs, q request) (result, error) {
+	if why := r.isAuthorOrBot(q.by); why != "" {
+		return no("%s Others who may: %s.", why, names(r.othersThan(in, r.pull.Author))), nil
+	}
+	approvers := r.approvers(in)
+	if len(approvers) == 0 {
+		return no("no rule asks for an approval of this change."), nil
+	}
+	if !slices.ContainsFunc(approvers, q.by.Is) {
+		return no("%s is not among those who may approve this change: %s.", q.by.Login, names(r.othersThan(in, r.pull.Author))), nil
+	}
+	if q.Cancel {
+		return result{entry: r.entry(decision.ApproveCancel, q)}, nil
+	}
+	if why, err := r.meant(in, q); why != "" || err != nil {
+		return no("%s", why), err
+	}
+	e := r.entry(decision.Approve, q)
+	diff, ok, err := r.diffOf(ctx, &r.pull)
+	if err != nil {
+		return result{}, err
+	}
+	if ok {
+		e.Diff = &diff
+		in.Snapshot.Diffs[r.pull.Head.SHA] = diff
+	}
+	return result{entry: e}, nil
+}
+
+func (r *run) othersThan(in *Inputs, author pull.Person) []pull.Person {
+	return slices.DeleteFunc(r.approvers(in), func(p pull.Person) bool {
+		return p.Is(author) || p.Is(r.self) || slices.ContainsFunc(r.Bots, p.Is)
+	})
+}
+
+// meant says why a command cannot have meant the present head, or nothing.
+// Whoever writes a command means the head that was there then; only the
+// server's order of things tells which that was.
+func (r *run) meant(in *Inputs, q request) (string, error) {
+	head := r.pull.Head.SHA
+	switch {
+	case q.SHA != "" && !strings.HasPrefix(head, q.SHA):
+		return fmt.Sprintf("it names %s, and the head is %s now.", short(q.SHA), short(head)), nil
+	case q.SHA != "":
+		return "", nil
+	case q.place.review != nil && q.place.review.Commit != head:
+		return fmt.Sprintf("the review was of %s, and the head is %s now.", short(q.place.review.Commit), short(head)), nil
+	case q.place.review != nil:
+		return "", nil
+	}
+	timeline := in.Snapshot.Timeline
+	at := slices.IndexFunc(timeline, func(m pull.Moment) bool { return m.Kind == pull.MomentComment && m.CommentID == q.place.comment })
+	if at < 0 {
+		return "", fmt.Errorf("%w: the timeline does not have the comment yet", pull.ErrIncomplete)
+	}
+	var push *pull.Moment
+	for i, m := range timeline {
+		if m.Kind == pull.MomentPush {
+			push = &timeline[i]
+		}
+		if i > at && (m.Kind == pull.MomentPush || m.Kind == pull.MomentRetarget) {
+			return fmt.Sprintf("the change became another after it was written; the head is %s now. Look at that, and write it again.", short(head)), nil
+		}
+	}
+	if push == nil {
+		return fmt.Sprintf("the timeline does not tell which head it was about. Name it: `/%s %s`.", q.Name, short(head)), nil
+	}
+	if !slices.Contains(push.Commits, head) {
+		// The push to this head is not noted yet, so the comment may be older.
+		return "", fmt.Errorf("%w: the timeline does not have the push of %s yet", pull.ErrIncomplete, short(head))
+	}
+	return "", nil
+}
+
+func (r *run) override(ctx context.Context, in *Inputs, q request) (result, error) {
+	input := r.input(in, newFactLog(r.Facts))
+	list, ttl := policy.Overriders(input)
+	switch why := r.isAuthorOrBot(q.by); {
+	case len(list) == 0:
+		return no("the policy names nobody who may override."), nil
+	case why != "":
+		return no("%s Those who may: %s.", why, names(list)), nil
+	case !slices.ContainsFunc(list, q.by.Is):
+		return no("%s is not among those who may override: %s.", q.by.Login, names(list)), nil
+	case q.Cancel:
+		return result{entry: r.entry(decision.OverrideCancel, q)}, nil
+	}
+	if why, err := r.meant(in, q); why != "" || err != nil {
+		return no("%s", why), err
+	}
+	verdict, err := r.decide(ctx, in, newFactLog(r.Facts))
+	if err != nil {
+		return result{}, err
+	}
+	e := r.entry(decision.Override, q)
+	if e.Passes = verdict.OpenRules(); len(e.Passes) == 0 {
+		return no("nothing is unmet, unknown or unapproved now."), nil
+	}
+	e.Until = e.At.Add(ttl)
+	return result{entry: e}, nil
+}
+
+func (r *run) hold(ctx context.Context, in *Inputs, q request) (result, error) {
+	if ok, err := r.may(ctx, in, q.by, pull.PermissionWrite); err != nil || !ok {
+		return no("only those who may write to %s can hold.", r.repo), err
+	}
+	return result{entry: r.entry(decision.Hold, q)}, nil
+}
+
+func (r *run) unhold(in *Inputs, q request) result {
+	holds := r.ledger.Holds()
+	if len(holds) == 0 {
+		return no("nothing holds this pull request.")
+	}
+	all := slices.ContainsFunc(r.approvers(in), q.by.Is) && !q.by.Is(r.pull.Author)
+	e := r.entry(decision.Unhold, q)
+	var owners []pull.Person
+	for _, h := range holds {
+		if all || h.By.Is(q.by) {
+			e.Lifts = append(e.Lifts, h.ID)
+		}
+		owners = append(owners, h.By)
+	}
+	if len(e.Lifts) == 0 {
+		return no("it is held by %s; who holds it, or an approver, can lift that.", names(owners))
+	}
+	return result{entry: e}
+}
+
+func (r *run) recheck(ctx context.Context, in *Inputs, q request) (result, error) {
+	if ok, err := r.may(ctx, in, q.by, pull.PermissionWrite); err != nil || !ok {
+		return no("only those who may write to %s can ask for it.", r.repo), err
+	}
+	// Everything was read afresh to get here, and is decided right after.
+	return result{entry: r.entry(decision.Answered, q)}, nil
+}
+
+func (r *run) tell(ctx context.Context, in *Inputs, q request) (result, error) {
+	verdict, err := r.decide(ctx, in, newFactLog(r.Facts))
+	if err != nil {
+		return result{}, err
+	}
+	return result{entry: r.entry(decision.Answered, q), say: render.Answer(&verdict)}, nil
+}
+
+func (r *run) askToMerge(ctx context.Context, in *Inputs, q request) (result, error) {
+	ok, err := r.may(ctx, in, q.by, pull.PermissionWrite)
+	switch {
+	case err != nil:
+		return result{}, err
+	case !ok:
+		return no("only those who may write to %s can merge.", r.repo), nil
+	case q.Cancel:
+		return result{entry: r.entry(decision.MergeCancel, q)}, nil
+	case r.mergeMethod(in) == "":
+		return no("the policy of %s does not let signalbox merge.", r.pull.Base.Name), nil
+	}
+	if holds := r.ledger.Holds(); len(holds) > 0 {
+		return no("it is held by %s.", holds[0].By.Login), nil
+	}
+	if why, err := r.meant(in, q); why != "" || err != nil {
+		return no("%s", why), err
+	}
+	verdict, err := r.decide(ctx, in, newFactLog(r.Facts))
+	if err != nil {
+		return result{}, err
+	}
+	res := result{entry: r.entry(decision.Merge, q)}
+	if verdict.State() != policy.Clear {
+		res.say = render.MergeWaits(&verdict)
+	}
+	return res, nil
+}
+
+func short(sha string) string { return sha[:min(len(sha), 10)] }
