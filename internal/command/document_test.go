@@ -1,0 +1,81 @@
+package command_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signalbox/internal/command"
+)
+
+var update = flag.Bool("update", false, "write docs/commands.md")
+
+const document = "../../docs/commands.md"
+
+// TestDocumentIsCurrent keeps the page of the commands as the table has them:
+// go test ./internal/command -run Document -update.
+func TestDocumentIsCurrent(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(head)
+	b.WriteString("| Command | Who | What it does |\n|---|---|---|\n")
+	for _, s := range command.Specs() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.Usage, s.Who, s.Does)
+	}
+	b.WriteString(foot)
+	if *update {
+		if err := os.WriteFile(document, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(b.String(), string(have)); diff != "" {
+		t.Errorf("docs/commands.md is stale; write it with -update (-want +have):\n%s", diff)
+	}
+}
+
+const head = `# Commands
+
+<!-- Made from internal/command by its test; edit it there. -->
+
+People steer signalbox by commands on the pull request: in a new comment, or in the text of a review.
+
+`
+
+const foot = `
+## What counts
+
+- A command is a whole line that starts with the slash. A line within code, a quote, a list, a heading or an
+  HTML comment is none, nor is a slash in the middle of a sentence.
+- It counts in a comment as it was created. Anybody who may write can edit a comment, so nobody knows who says
+  what was edited: such a command is refused, once, and has to be written in a new comment. Deleting a comment
+  does not undo what it said.
+- Each comment is dealt with once, however often Gitea tells of it, and also if its webhook was lost.
+- If several commands of one comment contradict each other, the one that stops wins: ` + "`/hold` over `/unhold`\n  and `/merge`, and `cancel`" + ` over what it takes back.
+- An approval, an override and a merge are for the head that was there when the comment was written. If
+  something was pushed since, or the base was changed, they are refused. With a SHA an approval is for that
+  head and no other.
+- signalbox answers with a reaction: eyes while it works, +1 when it is done, -1 when it refused, with one reply
+  that says why and who may.
+
+## What a decision is bound to
+
+Every command has an entry in the ledger, which nobody can change or shorten: who (the id of the account in
+Gitea), what, on which repository, pull request, base, head and diff, where, when and why. ` + "`bot audit`" + ` shows it.
+
+| Decision | Ends with |
+|---|---|
+| approval | a push, unless the rule says ` + "`survive: identical-diff`" + ` and the diff is the same; a changed base; ` + "`/approve cancel`" + `; the end of the person's right to approve |
+| override | its time (` + "`override.ttl`" + `); a push; a changed base; ` + "`/approve-override cancel`" + `; the end of the person's right to override |
+| hold | ` + "`/unhold`" + ` by who holds, or by an approver |
+| request to merge | the merge; a push; a changed base; a hold; ` + "`/merge cancel`" + `; a refusal of Gitea |
+
+An override passes the rules that were open when it was given, and no others. It does not pass a review that asks
+for changes, nor a policy that is not valid.
+`
