@@ -7,10 +7,10 @@ FUZZTIME = 10s
 BENCH = .
 E2E = ./test/... ./internal/gitea/... ./internal/kube/...
 
-.PHONY: help build demo sandbox test e2e lint fmt bench fuzz generate servers setup clean
+.PHONY: help build demo sandbox test e2e lint fmt bench bench-servers fuzz generate servers setup clean
 
 help: ## Show this
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
 build: ## Build bin/bot, one static program
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/bot ./cmd/bot
@@ -37,6 +37,9 @@ fmt: setup ## Format the code
 
 bench: ## Measure; BENCH=Evaluate selects
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+bench-servers: servers ## Measure between the real servers
+	go test -tags e2e -run '^$$' -bench '$(BENCH)' -benchtime 50x ./test/bench
 
 fuzz: ## Run every fuzz target for FUZZTIME=10s
 	tools/fuzz $(FUZZTIME)
