@@ -156,7 +156,7 @@ func TestHold(t *testing.T) {
 	w.shows(number, "success", "pending", "Held by bob", "until the backup ran")
 	w.reacts(w.say(number, "mallory", "/unhold"), "-1")
 	w.reacts(w.say(number, "mallory", "/hold"), "-1")
-	w.replies(number, "only those who may write to ops/home-gitops can hold.")
+	w.replies(number, "only those who may write to ops/home-gitops can do that.")
 	w.push("cdi", map[string]string{"clusters/base/z.yaml": "z\n"})
 	w.shows(number, "success", "pending", "Held by bob")
 	w.reacts(w.say(number, "carol", "/unhold\n/approve"), "+1")

@@ -38,7 +38,7 @@ func Specs() []Spec {
 		{Approve, "/approve cancel", "whoever approved", "Take your approval back.", parseApprove},
 		{Override, "/approve-override REASON", "the override list, not the author", "Pass what is unmet, unknown or unapproved now. It ends after its time, or with the next push.", parseOverride},
 		{Override, "/approve-override cancel", "the override list", "End the override.", parseOverride},
-		{Hold, "/hold [REASON]", "writers", "Stop the pull request until the hold is lifted.", parseText},
+		{Hold, "/hold [REASON]", "writers, and the author", "Stop the pull request until the hold is lifted.", parseText},
 		{Unhold, "/unhold", "the owner of the hold, or an approver", "Lift the hold.", parseNothing},
 		{Recheck, "/recheck", "writers", "Read everything afresh and evaluate again now.", parseNothing},
 		{Merge, "/merge", "writers, where merging is enabled", "Merge as soon as everything is clear, after checking all of it again.", parseMerge},

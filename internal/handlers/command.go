@@ -303,18 +303,23 @@ func (r *run) approvers(in *Inputs) []pull.Person {
 	return policy.Approvers(r.input(in, newFactLog(r.Facts)))
 }
 
-// may reports whether a person may at least do something with the repository.
-// An approver may write, whatever the forge can tell.
-func (r *run) may(ctx context.Context, in *Inputs, p pull.Person, want pull.Permission) (bool, error) {
+// mayNotWrite says why a person may not write to the repository, or nothing. An
+// approver may, whatever the forge can tell.
+func (r *run) mayNotWrite(ctx context.Context, in *Inputs, p pull.Person) (why string, err error) {
 	if slices.ContainsFunc(r.approvers(in), p.Is) {
-		return true, nil
+		return "", nil
 	}
 	// Beside ErrForbidden comes what is certain.
 	have, err := r.Forge.Permission(ctx, r.repo, p.Login)
-	if err != nil && !errors.Is(err, pull.ErrForbidden) && !errors.Is(err, pull.ErrNotFound) {
-		return false, err
+	switch {
+	case have.AtLeast(pull.PermissionWrite):
+		return "", nil
+	case errors.Is(err, pull.ErrForbidden):
+		return fmt.Sprintf("signalbox cannot see whether %s may write to %s. Its account must administer the repository, and be in the teams that give others the right.", p.Login, r.repo), nil
+	case err != nil && !errors.Is(err, pull.ErrNotFound):
+		return "", err
 	}
-	return have.AtLeast(want), nil
+	return fmt.Sprintf("only those who may write to %s can do that.", r.repo), nil
 }
 
 // names lists people for a refusal.

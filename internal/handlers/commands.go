@@ -52,7 +52,7 @@ func (r *run) approve(ctx context.Context, in *Inputs, q request) (result, error
 		return result{entry: r.entry(decision.ApproveCancel, q)}, nil
 	}
 	if why, err := r.meant(in, q); why != "" || err != nil {
-		return no("%s", why), err
+		return result{why: why}, err
 	}
 	e := r.entry(decision.Approve, q)
 	diff, ok, err := r.diffOf(ctx, &r.pull)
@@ -125,7 +125,7 @@ func (r *run) override(ctx context.Context, in *Inputs, q request) (result, erro
 		return result{entry: r.entry(decision.OverrideCancel, q)}, nil
 	}
 	if why, err := r.meant(in, q); why != "" || err != nil {
-		return no("%s", why), err
+		return result{why: why}, err
 	}
 	verdict, err := r.decide(ctx, in, newFactLog(r.Facts))
 	if err != nil {
@@ -140,8 +140,11 @@ func (r *run) override(ctx context.Context, in *Inputs, q request) (result, erro
 }
 
 func (r *run) hold(ctx context.Context, in *Inputs, q request) (result, error) {
-	if ok, err := r.may(ctx, in, q.by, pull.PermissionWrite); err != nil || !ok {
-		return no("only those who may write to %s can hold.", r.repo), err
+	// Whose change it is may stop it, whatever else they may.
+	if !q.by.Is(r.pull.Author) {
+		if why, err := r.mayNotWrite(ctx, in, q.by); why != "" || err != nil {
+			return result{why: why}, err
+		}
 	}
 	return result{entry: r.entry(decision.Hold, q)}, nil
 }
@@ -167,8 +170,8 @@ func (r *run) unhold(in *Inputs, q request) result {
 }
 
 func (r *run) recheck(ctx context.Context, in *Inputs, q request) (result, error) {
-	if ok, err := r.may(ctx, in, q.by, pull.PermissionWrite); err != nil || !ok {
-		return no("only those who may write to %s can ask for it.", r.repo), err
+	if why, err := r.mayNotWrite(ctx, in, q.by); why != "" || err != nil {
+		return result{why: why}, err
 	}
 	// Everything was read afresh to get here, and is decided right after.
 	return result{entry: r.entry(decision.Answered, q)}, nil
@@ -183,12 +186,10 @@ func (r *run) tell(ctx context.Context, in *Inputs, q request) (result, error) {
 }
 
 func (r *run) askToMerge(ctx context.Context, in *Inputs, q request) (result, error) {
-	ok, err := r.may(ctx, in, q.by, pull.PermissionWrite)
+	why, err := r.mayNotWrite(ctx, in, q.by)
 	switch {
-	case err != nil:
-		return result{}, err
-	case !ok:
-		return no("only those who may write to %s can merge.", r.repo), nil
+	case why != "" || err != nil:
+		return result{why: why}, err
 	case q.Cancel:
 		return result{entry: r.entry(decision.MergeCancel, q)}, nil
 	case r.mergeMethod(in) == "":
@@ -198,7 +199,7 @@ func (r *run) askToMerge(ctx context.Context, in *Inputs, q request) (result, er
 		return no("it is held by %s.", holds[0].By.Login), nil
 	}
 	if why, err := r.meant(in, q); why != "" || err != nil {
-		return no("%s", why), err
+		return result{why: why}, err
 	}
 	verdict, err := r.decide(ctx, in, newFactLog(r.Facts))
 	if err != nil {

@@ -119,11 +119,11 @@ func (r *Repository) organise(ctx context.Context) error {
 		}
 		return t.ID, nil
 	}
-	// Only a member may read who else is one.
+	// Only a member may read who else is one, and thereby may write.
 	if r.Ops, err = team("ops", sdk.AccessModeWrite, r.Carol, r.Bot); err != nil {
 		return err
 	}
-	if r.Writers, err = team("writers", sdk.AccessModeWrite, r.Bob); err != nil {
+	if r.Writers, err = team("writers", sdk.AccessModeWrite, r.Bob, r.Bot); err != nil {
 		return err
 	}
 	if _, err = team("bots", sdk.AccessModeAdmin, r.Bot); err != nil {
