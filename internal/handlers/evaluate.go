@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"reflect"
 	"time"
 
@@ -59,7 +60,8 @@ type Evaluator struct {
 // A fact can change while the verdict is being made. The barrier before it
 // makes the verdict see every earlier change. A change that comes later finds
 // the pull request in the index by the record stored here, or is found by the
-// second look at the revisions after the record was stored.
+// second look at the revisions after the record was stored. For an event of the
+// head or the base the record is stored before the first look.
 func (e *Evaluator) Handle(ctx context.Context, item work.Item) error {
 	start := e.Now()
 	repo, setting, ok, err := e.Repositories.Find(ctx, item.Ref.RepoID)
@@ -75,6 +77,8 @@ func (e *Evaluator) Handle(ctx context.Context, item work.Item) error {
 	}
 	r := &run{Evaluator: e, item: item, repo: repo, observe: setting.Observe, self: self}
 	r.record, r.revision, r.known = e.Records.Get(item.Ref.String())
+	// What is read from the records is shared.
+	r.record.Posted.Statuses = maps.Clone(r.record.Posted.Statuses)
 	r.before, r.pull = r.record.Verdict, r.record.Inputs.Snapshot.Pull
 	r.ledger = e.Ledger.Entries(item.Ref)
 	if !ok {
@@ -116,7 +120,8 @@ type run struct {
 }
 
 func (r *run) do(ctx context.Context) error {
-	if r.known && (r.item.Kind == work.Fact || r.item.Kind == work.Wake) && len(r.record.Inputs.Problems) == 0 {
+	evaluated := !r.record.EvaluatedAt.IsZero() && len(r.record.Inputs.Problems) == 0
+	if evaluated && (r.item.Kind == work.Fact || r.item.Kind == work.Wake) {
 		return r.again(ctx)
 	}
 	return r.afresh(ctx)
@@ -169,6 +174,9 @@ func (r *run) afreshFrom(ctx context.Context, p pull.Pull) error {
 	if p.State != pull.Open {
 		return errors.Join(r.reportMerged(ctx), r.forget(ctx, string(p.State)))
 	}
+	if err := r.see(ctx, &p); err != nil {
+		return err
+	}
 	if err := r.readComments(ctx); err != nil {
 		return err
 	}
@@ -197,6 +205,17 @@ func (r *run) afreshFrom(ctx context.Context, p pull.Pull) error {
 		return err
 	}
 	return r.mergeIfDue(ctx, &verdict, facts)
+}
+
+// see keeps where the pull request is. From then on an event of its head or its
+// base, such as a status that somebody else posts there, asks for another
+// evaluation after this one.
+func (r *run) see(ctx context.Context, p *pull.Pull) error {
+	if at := placeOf(p); r.record.Seen != at {
+		r.record.Seen = at
+		return r.keep(ctx)
+	}
+	return nil
 }
 
 // unreadable handles a pull request that cannot be read: one that is not there
@@ -283,8 +302,13 @@ func (r *run) wake(ctx context.Context, at time.Time) error {
 	return nil
 }
 
+// store keeps the record with a verdict that was made now.
 func (r *run) store(ctx context.Context) error {
 	r.record.EvaluatedAt = r.Now().UTC()
+	return r.keep(ctx)
+}
+
+func (r *run) keep(ctx context.Context) error {
 	revision, err := r.Records.Put(ctx, r.item.Ref.String(), r.record, r.revision)
 	if err != nil {
 		return fmt.Errorf("keep the record: %w", err)

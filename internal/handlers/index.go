@@ -40,26 +40,21 @@ func (x *Index) Change(_ string, before, after *Record) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if before != nil {
-		ref, base, head := places(before)
+		at := before.place()
 		for _, k := range before.Verdict.Reads {
-			removeFrom(x.byFact, k, ref)
+			removeFrom(x.byFact, k, at.Ref)
 		}
-		removeFrom(x.byBase, base, ref)
-		removeFrom(x.byHead, head, ref)
+		removeFrom(x.byBase, branch{at.Ref.RepoID, at.Base}, at.Ref)
+		removeFrom(x.byHead, commit{at.Ref.RepoID, at.Head}, at.Ref)
 	}
 	if after != nil {
-		ref, base, head := places(after)
+		at := after.place()
 		for _, k := range after.Verdict.Reads {
-			addTo(x.byFact, k, ref)
+			addTo(x.byFact, k, at.Ref)
 		}
-		addTo(x.byBase, base, ref)
-		addTo(x.byHead, head, ref)
+		addTo(x.byBase, branch{at.Ref.RepoID, at.Base}, at.Ref)
+		addTo(x.byHead, commit{at.Ref.RepoID, at.Head}, at.Ref)
 	}
-}
-
-func places(r *Record) (pull.Ref, branch, commit) {
-	p := &r.Inputs.Snapshot.Pull
-	return p.Ref(), branch{p.Repo.ID, p.Base.Name}, commit{p.Repo.ID, p.Head.SHA}
 }
 
 func addTo[K comparable](m map[K]refSet, k K, ref pull.Ref) {

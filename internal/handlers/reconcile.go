@@ -61,7 +61,7 @@ func (h *Reconciler) repository(ctx context.Context, repo pull.Repo) error {
 		refs[p.Ref()] = true
 	}
 	for _, record := range h.Records.All() {
-		if ref := record.Verdict.Ref; ref.RepoID == repo.ID {
+		if ref := record.place().Ref; ref.RepoID == repo.ID {
 			refs[ref] = true
 		}
 	}

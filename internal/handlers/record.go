@@ -13,13 +13,35 @@ import (
 // be rebuilt from the forge; what is lost with it is only which diffs were seen
 // on earlier heads, and an approval that depends on one is void then.
 type Record struct {
+	// Seen is where the pull request was when it was last looked at. It is kept
+	// before anything else is read or posted, so that what happens meanwhile
+	// finds the pull request.
+	Seen    Place          `json:"seen,omitzero"`
 	Inputs  Inputs         `json:"inputs"`
 	Verdict policy.Verdict `json:"verdict"`
 	Posted  Posted         `json:"posted"`
 	// Answered are the places whose commands were dealt with and answered.
 	Answered []string `json:"answered,omitempty"`
-	// EvaluatedAt is when the verdict was made.
+	// EvaluatedAt is when the verdict was made; zero while there is none.
 	EvaluatedAt time.Time `json:"evaluatedAt"`
+}
+
+// Place is what an event finds a pull request by.
+type Place struct {
+	Ref pull.Ref `json:"ref"`
+	// Base is the name of a branch, Head a commit.
+	Base string `json:"base"`
+	Head string `json:"head"`
+}
+
+func placeOf(p *pull.Pull) Place { return Place{Ref: p.Ref(), Base: p.Base.Name, Head: p.Head.SHA} }
+
+// place is where the pull request was last seen.
+func (r *Record) place() Place {
+	if r.Seen.Ref.Number == 0 {
+		return placeOf(&r.Inputs.Snapshot.Pull)
+	}
+	return r.Seen
 }
 
 // Inputs is all that a verdict follows from, apart from facts and time.
