@@ -120,7 +120,7 @@ func checkRole(t *testing.T, path, block string) {
 }
 
 var (
-	link   = regexp.MustCompile(`[^!]\[[^\]]*\]\(([^)\s]+)\)`)
+	link   = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	titles = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	target = regexp.MustCompile("(?:`|\\$ )make ([a-z0-9]+)")
 )
