@@ -28,7 +28,7 @@ func startEmbedded(cfg Config, log *slog.Logger) (*embeddedServer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of the bus: %w", err)
 	}
-	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
+	lock := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
 	locked, err := lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("lock the directory of the bus %s: %w", dir, err)
