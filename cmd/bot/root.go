@@ -18,7 +18,7 @@ as the cluster changes.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newRunCommand(), newCheckCommand(), newDemoCommand(), newValidateCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(), newAuditCommand(), newCheckCommand(), newDemoCommand(), newValidateCommand(), newVersionCommand())
 	return root
 }
 

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"signalbox/internal/bus"
+	"signalbox/internal/config"
+	"signalbox/internal/decision"
+	"signalbox/internal/yamlfile"
+)
+
+// auditFlags are the flags of bot audit as they are written.
+type auditFlags struct {
+	path, output string
+	person       string
+	kinds        []string
+	since, until string
+	last         int
+}
+
+func newAuditCommand() *cobra.Command {
+	var f auditFlags
+	cmd := &cobra.Command{
+		Use:   "audit [OWNER/REPO[#NUMBER]]",
+		Short: "List who decided what, where, when and why",
+		Long: `List the ledger: every approval, override, hold and merge, and every command
+that was refused, with who said it, where, on which commit and why. Nothing is
+ever taken out of it.
+
+With an embedded bus a running signalbox is asked on the socket in its data
+folder, which only its own user can use; if none runs, the folder is opened. An
+external bus is read directly. No token is needed, and nothing is changed.
+
+A repository or a person that was renamed is found by every name that the ledger
+knows of it.`,
+		Example: `  bot audit --config signalbox.yaml
+  bot audit ops/home-gitops#12
+  bot audit --kind override --kind hold --since 7d
+  bot audit --person alice --since 2026-09-01 --until 2026-09-30 -o csv > september.csv`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			filter, err := newAuditFilter(f, args, time.Now())
+			if err != nil {
+				return err
+			}
+			write, ok := auditFormats[f.output]
+			if !ok {
+				return fmt.Errorf("--output %q is not known; give table, jsonl or csv", f.output)
+			}
+			c, err := loadConfig(cmd, f.path, config.Validate)
+			if err != nil {
+				return err
+			}
+			ledger, err := readLedger(cmd.Context(), busConfig(c))
+			if err != nil {
+				return err
+			}
+			found := filter.apply(ledger)
+			if err := write(cmd.OutOrStdout(), found); err != nil {
+				return fmt.Errorf("print the ledger: %w", err)
+			}
+			if len(found) == 0 {
+				cmd.PrintErrf("No entries of %d match.\n", len(ledger))
+			}
+			return nil
+		},
+	}
+	configFlag(cmd, &f.path)
+	flags := cmd.Flags()
+	flags.StringVarP(&f.output, "output", "o", "table", "table, jsonl or csv")
+	flags.StringVar(&f.person, "person", "", "only what this person decided, by login or numeric id")
+	flags.StringSliceVar(&f.kinds, "kind", nil, "only these kinds: "+strings.Join(auditKinds(), ", "))
+	flags.StringVar(&f.since, "since", "", "only from this time on: 2026-09-07, 2026-09-07T03:00:00Z, or an age such as 36h or 7d")
+	flags.StringVar(&f.until, "until", "", "only before this time; a day counts whole")
+	flags.IntVarP(&f.last, "last", "n", 0, "only the last N of those")
+	return cmd
+}
+
+func auditKinds() []string {
+	var names []string
+	for _, k := range decision.Kinds() {
+		names = append(names, string(k))
+	}
+	return names
+}
+
+// auditFilter says which entries are wanted; what is zero does not limit.
+type auditFilter struct {
+	repo         string
+	number       int64
+	person       string
+	kinds        []decision.Kind
+	since, until time.Time
+	last         int
+}
+
+func newAuditFilter(f auditFlags, args []string, now time.Time) (auditFilter, error) {
+	out := auditFilter{person: strings.TrimPrefix(f.person, "@"), last: f.last}
+	if len(args) > 0 {
+		name, _, numbered := strings.Cut(args[0], "#")
+		if numbered {
+			t, err := parseTarget(args[0])
+			if err != nil {
+				return out, err
+			}
+			out.number = t.number
+		} else if owner, repo, ok := strings.Cut(name, "/"); !ok || owner == "" || repo == "" || strings.Contains(repo, "/") {
+			return out, fmt.Errorf("%q names no repository or pull request; write OWNER/REPO or OWNER/REPO#NUMBER", args[0])
+		}
+		out.repo = name
+	}
+	for _, k := range f.kinds {
+		if !slices.Contains(decision.Kinds(), decision.Kind(k)) {
+			return out, fmt.Errorf("--kind %q is not known: %s", k, yamlfile.Suggest(k, auditKinds()))
+		}
+		out.kinds = append(out.kinds, decision.Kind(k))
+	}
+	var err error
+	if out.since, err = parseMoment("--since", f.since, now, false); err != nil {
+		return out, err
+	}
+	if out.until, err = parseMoment("--until", f.until, now, true); err != nil {
+		return out, err
+	}
+	if f.last < 0 {
+		return out, fmt.Errorf("--last %d is negative", f.last)
+	}
+	return out, nil
+}
+
+// parseMoment reads a time, a day in UTC, or an age. The end of a day is the
+// beginning of the next one.
+func parseMoment(flag, text string, now time.Time, end bool) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		if end {
+			day = day.AddDate(0, 0, 1)
+		}
+		return day, nil
+	}
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
+			return now.AddDate(0, 0, -n), nil
+		}
+	}
+	if age, err := time.ParseDuration(text); err == nil && age >= 0 {
+		return now.Add(-age), nil
+	}
+	return time.Time{}, fmt.Errorf("%s %q is no time; write 2026-09-07, 2026-09-07T03:00:00Z, or an age such as 36h or 7d", flag, text)
+}
+
+// apply returns the entries that are wanted, in the order of the ledger.
+func (f auditFilter) apply(all decision.Ledger) decision.Ledger {
+	repos := map[int64]bool{}
+	people := map[int64]bool{}
+	if id, err := strconv.ParseInt(f.person, 10, 64); err == nil {
+		people[id] = true
+	}
+	for _, e := range all {
+		if strings.EqualFold(e.Repo.String(), f.repo) {
+			repos[e.Repo.ID] = true
+		}
+		if strings.EqualFold(e.By.Login, f.person) {
+			people[e.By.ID] = true
+		}
+	}
+	var out decision.Ledger
+	for _, e := range all {
+		switch {
+		case f.repo != "" && !repos[e.Repo.ID]:
+		case f.number != 0 && e.Number != f.number:
+		case f.person != "" && !people[e.By.ID]:
+		case len(f.kinds) > 0 && !slices.Contains(f.kinds, e.Kind):
+		case !f.since.IsZero() && e.At.Before(f.since):
+		case !f.until.IsZero() && !e.At.Before(f.until):
+		default:
+			out = append(out, e)
+		}
+	}
+	if f.last > 0 && len(out) > f.last {
+		out = out[len(out)-f.last:]
+	}
+	return out
+}
+
+// auditTime bounds the reading of a bus.
+const auditTime = time.Minute
+
+// readLedger reads the ledger of a bus: from the signalbox that runs on it, or
+// from the bus itself.
+func readLedger(ctx context.Context, c bus.Config) (ledger decision.Ledger, err error) {
+	ctx, cancel := context.WithTimeout(ctx, auditTime)
+	defer cancel()
+	if dir := c.Embedded.Dir; dir != "" {
+		ledger, err := newAdminClient(dir).decisions(ctx)
+		if err == nil || !noSocket(err) {
+			return ledger, err
+		}
+		inUse, lockErr := bus.InUse(dir)
+		if lockErr != nil {
+			return nil, fmt.Errorf("%w; run bot audit as the user that signalbox runs as", lockErr)
+		}
+		if inUse {
+			return nil, fmt.Errorf("a process uses %s and does not answer on %s (%w); run bot audit as the user that signalbox runs as, and see the log of signalbox for why it has no socket",
+				dir, adminPath(dir), err)
+		}
+	}
+	reader, err := bus.OpenReader(ctx, c, slog.New(slog.DiscardHandler))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: signalbox has not run with this folder yet, or it runs on another machine", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+		defer cancel()
+		err = errors.Join(err, reader.Close(end))
+	}()
+	return reader.Decisions(ctx)
+}
+
+// noSocket reports whether nobody listens on a socket.
+func noSocket(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrPermission)
+}
