@@ -150,6 +150,7 @@ func (a *app) run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.serve(ctx) })
+	group.Go(func() error { return a.serveAdmin(ctx) })
 	for _, w := range a.watchers {
 		group.Go(func() error { return w.Run(ctx) })
 	}
