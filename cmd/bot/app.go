@@ -97,6 +97,10 @@ func newForge(c *config.Config, log *slog.Logger, registry prometheus.Registerer
 // evaluation reads the pull request.
 const grace = 400 * time.Millisecond
 
+// ripen is how long a comment with a command is left alone: longer than Gitea
+// takes to tell that somebody edited it.
+const ripen = 1500 * time.Millisecond
+
 // wire makes the handlers.
 func (a *app) wire(ctx context.Context) error {
 	records, err := bus.OpenBucket[handlers.Record](ctx, a.bus, bucketPulls)
@@ -119,7 +123,7 @@ func (a *app) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.events = &handlers.Events{Queue: queue, Records: records, Index: index, Account: account}
+	a.events = &handlers.Events{Queue: queue, Records: records, Index: index, Account: account, Ledger: a.ledger}
 	a.facts = &handlers.Facts{Queue: queue, Records: records, Index: index}
 	a.silence = &handlers.Silence{
 		Facts: a.bus.Facts(), Beats: a.bus.Beats(), Clusters: clusterNames(a.clusters),
@@ -134,7 +138,7 @@ func (a *app) wire(ctx context.Context) error {
 		Records: records, Index: index, Facts: a.bus.Facts(), Queue: queue, Policies: policies,
 		Ledger: a.ledger, People: handlers.NewPeople(a.forge, time.Now),
 		Clusters: clusterNames(a.clusters), Bots: bots(a.config),
-		Meter: meter, Log: a.log, Now: time.Now, Grace: grace,
+		Meter: meter, Log: a.log, Now: time.Now, Grace: grace, Ripen: ripen,
 	}
 	return nil
 }

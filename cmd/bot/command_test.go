@@ -147,6 +147,25 @@ func TestWhatIsNoCommand(t *testing.T) {
 	w.shows(number, "success", "pending", "Needs 1 approval")
 }
 
+// TestForgedWithinTheSecond: Gitea's times do not tell an edit from a comment
+// of the same second.
+func TestForgedWithinTheSecond(t *testing.T) {
+	w := newDecidingWorld(t)
+	number := w.open("cdi", clusterChange)
+	w.shows(number, "success", "pending")
+	comment := w.say(number, "alice", "I will look at it.")
+	w.must(w.forge.EditComment(t.Context(), w.repo, comment, "bob", "/approve"))
+	w.reacts(comment, "-1")
+	w.replies(number, "this comment was edited, and then nobody can tell who says it.")
+	w.shows(number, "success", "pending", "Needs 1 approval")
+	w.quiet()
+	for _, e := range w.app.ledger.Entries(pull.Ref{RepoID: w.repo.ID, Number: number}) {
+		if e.Kind == decision.Approve {
+			t.Errorf("the ledger has an approval by %s", e.By.Login)
+		}
+	}
+}
+
 func TestHold(t *testing.T) {
 	w := newDecidingWorld(t)
 	number := w.open("cdi", clusterChange)

@@ -151,6 +151,7 @@ func (w *world) start(o worldOptions) {
 		},
 	})
 	w.must(err)
+	w.app.evaluator.Ripen = 50 * time.Millisecond
 	done := make(chan error, 1)
 	go func() { done <- w.app.run(ctx) }()
 	stopped := false

@@ -54,8 +54,8 @@ const foot = `
 - A command is a whole line that starts with the slash. A line within code, a quote, a list, a heading or an
   HTML comment is none, nor is a slash in the middle of a sentence.
 - It counts in a comment as it was created. Anybody who may write can edit a comment, so nobody knows who says
-  what was edited: such a command is refused, once, and has to be written in a new comment. Deleting a comment
-  does not undo what it said.
+  what was edited: such a command is refused, once, and has to be written in a new comment. For the same reason
+  a command is acted upon about two seconds after it was written. Deleting a comment does not undo what it said.
 - Each comment is dealt with once, however often Gitea tells of it, and also if its webhook was lost.
 - If several commands of one comment contradict each other, the one that stops wins: ` + "`/hold` over `/unhold`\n  and `/merge`, and `cancel`" + ` over what it takes back.
 - An approval, an override and a merge are for the head that was there when the comment was written. If

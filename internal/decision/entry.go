@@ -29,13 +29,16 @@ const (
 	Refused Kind = "refused"
 	// Answered is a command that only asked; it decides nothing.
 	Answered Kind = "answered"
+	// Edited is that somebody edited another's comment; it decides nothing, but
+	// what the comment says from then on counts for nothing either.
+	Edited Kind = "edited"
 )
 
 // Kinds are all kinds, for filters and help.
 func Kinds() []Kind {
 	return []Kind{
 		Approve, ApproveCancel, Override, OverrideCancel, Hold, Unhold,
-		Merge, MergeCancel, Merged, MergeFailed, Refused, Answered,
+		Merge, MergeCancel, Merged, MergeFailed, Refused, Answered, Edited,
 	}
 }
 
@@ -79,6 +82,12 @@ type Entry struct {
 	// Seq is the place in the ledger, from 1; the ledger sets it.
 	Seq uint64 `json:"-"`
 }
+
+// CommentID begins the ids of the entries that a comment causes.
+func CommentID(comment int64) string { return fmt.Sprintf("comment/%d", comment) }
+
+// EditID is the id of the [Edited] entry of a comment.
+func EditID(comment int64) string { return CommentID(comment) + "/touched" }
 
 // Ref names the pull request.
 func (e Entry) Ref() pull.Ref { return pull.Ref{RepoID: e.Repo.ID, Number: e.Number} }

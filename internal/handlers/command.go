@@ -13,6 +13,7 @@ import (
 	"signalbox/internal/decision"
 	"signalbox/internal/policy"
 	"signalbox/internal/pull"
+	"signalbox/internal/work"
 )
 
 // Ledger keeps decisions.
@@ -51,7 +52,7 @@ func (p place) id() string {
 	if p.review != nil {
 		return fmt.Sprintf("review/%d", p.review.ID)
 	}
-	return fmt.Sprintf("comment/%d", p.comment)
+	return decision.CommentID(p.comment)
 }
 
 // Names of places, as entries of the ledger have them.
@@ -66,7 +67,9 @@ type spoken struct {
 	by     pull.Person
 	at     time.Time
 	edited bool
-	found  command.Found
+	// sum identifies the text; empty where nobody but its author can change it.
+	sum   string
+	found command.Found
 }
 
 // spokenTexts returns the texts with commands, the oldest first. What
@@ -77,7 +80,8 @@ func (r *run) spokenTexts(reviews []pull.Review) []spoken {
 	for _, c := range r.comments {
 		s := spoken{
 			place: place{name: placeComment, comment: c.ID, url: c.URL},
-			by:    c.Author, at: c.CreatedAt, edited: c.UpdatedAt.After(c.CreatedAt),
+			by:    c.Author, at: c.CreatedAt, edited: c.UpdatedAt.After(c.CreatedAt) || r.ledger.Has(decision.EditID(c.ID)),
+			sum:   commentSum(c.Body),
 			found: command.Find(c.Body),
 		}
 		if r.counts(s, c.UpdatedAt) {
@@ -125,9 +129,16 @@ func (r *run) takeCommands(ctx context.Context) error {
 	}
 	in := &r.record.Inputs
 	texts := r.newTexts(r.reviews)
+	early := false
 	for _, s := range texts {
 		if s.review != nil {
 			s.comment = reactable(in.Snapshot.Timeline, s.review.ID)
+		}
+		if ripe, err := r.listen(ctx, &s); err != nil {
+			return err
+		} else if !ripe {
+			early = true
+			continue
 		}
 		replies, err := r.obeyText(ctx, in, s)
 		if err != nil {
@@ -136,9 +147,16 @@ func (r *run) takeCommands(ctx context.Context) error {
 		if err := r.answer(ctx, s, replies); err != nil {
 			return fmt.Errorf("answer %s: %w", s.id(), err)
 		}
+		delete(r.record.Heard, s.id())
 		r.record.Answered = append(r.record.Answered, s.id())
 		if len(r.record.Answered) > maxAnswered {
 			r.record.Answered = slices.Delete(r.record.Answered, 0, 1)
+		}
+	}
+	if early {
+		again := work.Item{Ref: r.item.Ref, Kind: work.Retry, Reason: "a comment has a command"}
+		if err := r.Queue.Schedule(ctx, again, r.Now().Add(r.Ripen)); err != nil {
+			return err
 		}
 	}
 	if len(texts) == 0 {
@@ -147,6 +165,30 @@ func (r *run) takeCommands(ctx context.Context) error {
 	var err error
 	in.Accounts, err = r.accounts(ctx, in)
 	return err
+}
+
+// listen reports whether a text may be acted upon. A comment is heard first and
+// acted upon a moment later, if it still says the same: Gitea tells when a
+// comment was written and edited in whole seconds, so an edit by somebody else
+// within the second could pass for what its author wrote. Its webhook arrives
+// in that moment, and what it says then counts for nothing.
+func (r *run) listen(ctx context.Context, s *spoken) (ripe bool, err error) {
+	if s.sum == "" || s.edited {
+		return true, nil
+	}
+	heard, ok := r.record.Heard[s.id()]
+	switch {
+	case !ok:
+		if r.record.Heard == nil {
+			r.record.Heard = map[string]Heard{}
+		}
+		r.record.Heard[s.id()] = Heard{Sum: s.sum, At: r.Now().UTC()}
+		return r.Ripen == 0, r.working(ctx, *s)
+	case heard.Sum != s.sum:
+		s.edited = true
+		return true, nil
+	}
+	return r.Now().Sub(heard.At) >= r.Ripen, nil
 }
 
 // reactable returns the id under which a review takes reactions, or 0.
@@ -174,12 +216,6 @@ func (r *run) obeyText(ctx context.Context, in *Inputs, s spoken) ([]reply, erro
 	if s.edited {
 		return r.refuseEdited(ctx, s)
 	}
-	fresh := !slices.ContainsFunc(r.ledger, func(e decision.Entry) bool { return strings.HasPrefix(e.ID, s.id()+"/") })
-	if fresh {
-		if err := r.working(ctx, s); err != nil {
-			return nil, err
-		}
-	}
 	var replies []reply
 	for i, c := range s.found.Commands {
 		q := request{Command: c, id: fmt.Sprintf("%s/%d", s.id(), i), by: s.by, at: s.at, place: s.place}
@@ -199,7 +235,9 @@ func (r *run) obeyText(ctx context.Context, in *Inputs, s spoken) ([]reply, erro
 // may write can edit it, so nobody knows who says it. An edit of what was dealt
 // with before changes nothing.
 func (r *run) refuseEdited(ctx context.Context, s spoken) ([]reply, error) {
-	if slices.ContainsFunc(r.ledger, func(e decision.Entry) bool { return strings.HasPrefix(e.ID, s.id()+"/") && e.Kind != decision.Refused }) {
+	if slices.ContainsFunc(r.ledger, func(e decision.Entry) bool {
+		return strings.HasPrefix(e.ID, s.id()+"/") && e.Kind != decision.Refused && e.Kind != decision.Edited
+	}) {
 		return nil, nil
 	}
 	q := request{id: s.id() + "/edited", by: s.by, at: s.at, place: s.place}
@@ -290,8 +328,8 @@ func (r *run) enter(ctx context.Context, e decision.Entry) error {
 	return nil
 }
 
-// isAuthorOrBot says why a person can decide nothing about this pull request.
-func (r *run) isAuthorOrBot(p pull.Person) string {
+// isAuthor says why a person can decide nothing about this pull request.
+func (r *run) isAuthor(p pull.Person) string {
 	if p.Is(r.pull.Author) {
 		return "the author of a pull request cannot decide about it."
 	}

@@ -38,7 +38,7 @@ func (r *run) carryOut(ctx context.Context, in *Inputs, q request) (result, erro
 }
 
 func (r *run) approve(ctx context.Context, in *Inputs, q request) (result, error) {
-	if why := r.isAuthorOrBot(q.by); why != "" {
+	if why := r.isAuthor(q.by); why != "" {
 		return no("%s Others who may: %s.", why, names(r.othersThan(in, r.pull.Author))), nil
 	}
 	approvers := r.approvers(in)
@@ -114,7 +114,7 @@ func (r *run) meant(in *Inputs, q request) (string, error) {
 func (r *run) override(ctx context.Context, in *Inputs, q request) (result, error) {
 	input := r.input(in, newFactLog(r.Facts))
 	list, ttl := policy.Overriders(input)
-	switch why := r.isAuthorOrBot(q.by); {
+	switch why := r.isAuthor(q.by); {
 	case len(list) == 0:
 		return no("the policy names nobody who may override."), nil
 	case why != "":

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"signalbox/internal/decision"
@@ -52,6 +53,9 @@ type Evaluator struct {
 	Now      func() time.Time
 	// Grace is how long reading may take before a new head is shown as pending.
 	Grace time.Duration
+	// Ripen is how long a comment with a command is left alone before it is acted
+	// upon; see [run.listen].
+	Ripen time.Duration
 }
 
 // Handle evaluates one pull request. It must not run twice at once for one
@@ -79,6 +83,8 @@ func (e *Evaluator) Handle(ctx context.Context, item work.Item) error {
 	r.record, r.revision, r.known = e.Records.Get(item.Ref.String())
 	// What is read from the records is shared.
 	r.record.Posted.Statuses = maps.Clone(r.record.Posted.Statuses)
+	r.record.Heard = maps.Clone(r.record.Heard)
+	r.record.Answered = slices.Clone(r.record.Answered)
 	r.before, r.pull = r.record.Verdict, r.record.Inputs.Snapshot.Pull
 	r.ledger = e.Ledger.Entries(item.Ref)
 	if !ok {

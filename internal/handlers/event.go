@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"signalbox/internal/decision"
 	"signalbox/internal/events"
 	"signalbox/internal/pull"
 	"signalbox/internal/render"
@@ -18,6 +19,7 @@ type Events struct {
 	Records Records
 	Index   *Index
 	Account *Account
+	Ledger  Ledger
 }
 
 // Handle handles one event; it may be called at the same time for others.
@@ -32,7 +34,7 @@ func (h *Events) Handle(ctx context.Context, e events.Event) error {
 	case events.BranchPushed:
 		return h.branchPushed(ctx, p)
 	case events.CommentChanged:
-		return h.commentChanged(ctx, p)
+		return h.commentChanged(ctx, e, p)
 	case events.StatusPosted:
 		return h.statusPosted(ctx, p)
 	default:
@@ -56,13 +58,24 @@ func (h *Events) branchPushed(ctx context.Context, p events.BranchPushed) error 
 // commentChanged asks for a look at the comments: a new one may hold a command,
 // an edited or deleted one may be signalbox's own. What signalbox does itself is
 // nothing to look at.
-func (h *Events) commentChanged(ctx context.Context, p events.CommentChanged) error {
+func (h *Events) commentChanged(ctx context.Context, e events.Event, p events.CommentChanged) error {
 	self, err := h.Account.Self(ctx)
 	if err != nil {
 		return err
 	}
 	if same(p.Sender, self) {
 		return nil
+	}
+	if p.Action == events.CommentEdited && !same(p.Author, self) && !pull.Person(p.Author).Is(pull.Person(p.Sender)) {
+		// Within the second that a comment was written in, nothing else tells.
+		_, err := h.Ledger.Append(ctx, decision.Entry{
+			ID: decision.EditID(p.CommentID), Kind: decision.Edited, By: pull.Person(p.Sender), Place: placeComment,
+			Repo: pull.Repo(p.Repo), Number: p.Number, At: e.Time,
+			Reason: "edited the comment of " + p.Author.Login,
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return h.soon(ctx, "comment "+string(p.Action), pull.Ref{RepoID: p.Repo.ID, Number: p.Number})
 }

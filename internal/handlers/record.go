@@ -22,6 +22,8 @@ type Record struct {
 	Posted  Posted         `json:"posted"`
 	// Answered are the places whose commands were dealt with and answered.
 	Answered []string `json:"answered,omitempty"`
+	// Heard are the comments with commands that are about to be acted upon.
+	Heard map[string]Heard `json:"heard,omitempty"`
 	// EvaluatedAt is when the verdict was made; zero while there is none.
 	EvaluatedAt time.Time `json:"evaluatedAt"`
 }
@@ -62,6 +64,13 @@ type Inputs struct {
 	Problems []policy.Problem `json:"problems,omitempty"`
 	// Notes are shown beside the verdict while the head stays.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// Heard is what a comment said when it was first read.
+type Heard struct {
+	// Sum identifies the text.
+	Sum string    `json:"sum"`
+	At  time.Time `json:"at"`
 }
 
 // Document is the text of a policy and its name for people.
