@@ -106,28 +106,37 @@ func TestApprovalsOfAnotherChange(t *testing.T) {
 		p.neverClears(head, patience, "success", "pending", "carol: was given on", "the diff is another")
 	})
 
+	t.Run("nothing is left to approve", func(t *testing.T) {
+		p := st.open(t, "reverted", write("clusters/reverted.yaml", "a: 1\n"))
+		p.shows(patience, "success", "pending", "Needs 1 approval")
+		head := st.push(t, "reverted", "", realserver.Change{Message: "Take it back", Remove: []string{"clusters/reverted.yaml"}})
+		p.shows(patience, "success", "success", head[:10], "Clear to merge")
+	})
+
+	// A branch whose name means something in addresses and patterns.
+	const staging = "release/1.0#50%25+x"
 	t.Run("a change of the base voids", func(t *testing.T) {
-		st.push(t, "staging", "origin/main", write("docs/staging.md", "Staging.\n"))
-		st.push(t, "retargeted", "origin/main", write("clusters/retargeted.yaml", "a: 1\n"))
-		p := st.request(t, "retargeted", "staging")
+		st.push(t, staging, "origin/main", write("docs/staging.md", "Staging.\n"))
+		st.push(t, "fix/#1&more", "origin/main", write("clusters/retargeted.yaml", "a: 1\n"))
+		p := st.request(t, "fix/#1&more", staging)
 		p.shows(patience, "success", "pending")
 		review(t, st.repo, st.repo.Carol, p.number, sdk.ReviewStateApproved)
 		s, _ := p.shows(patience, "success", "success", "Approved by carol")
 		p.edit(sdk.EditPullRequestOption{Base: "main"})
-		_, took := p.neverClears(s.head, patience, "success", "pending", "carol: was given for staging; the base was changed to main since")
+		_, took := p.neverClears(s.head, patience, "success", "pending", "carol: was given for "+staging+"; the base was changed to main since")
 		t.Logf("retargeted, void after %s", took)
 		// There and back is a change too: what lies between is not known.
-		p.edit(sdk.EditPullRequestOption{Base: "staging"})
-		p.shows(patience, "success", "pending", "carol: was given for staging; the base was changed to main since")
+		p.edit(sdk.EditPullRequestOption{Base: staging})
+		p.shows(patience, "success", "pending", "carol: was given for "+staging+"; the base was changed to main since")
 		review(t, st.repo, st.repo.Alice, p.number, sdk.ReviewStateApproved)
 		p.shows(patience, "success", "success", "Approved by alice")
 	})
 
 	t.Run("one head in two pull requests", func(t *testing.T) {
 		head := st.push(t, "twin", "origin/main", write("clusters/twin.yaml", "a: 1\n"))
-		first, second := st.request(t, "twin", "main"), st.request(t, "twin", "staging")
+		first, second := st.request(t, "twin", "main"), st.request(t, "twin", staging)
 		first.shows(patience, "success", "pending", "into `main`")
-		second.shows(patience, "success", "pending", "into `staging`")
+		second.shows(patience, "success", "pending", "into `"+staging+"`")
 		review(t, st.repo, st.repo.Carol, first.number, sdk.ReviewStateApproved)
 		first.shows(patience, "success", "success", "Approved by carol")
 		review(t, st.repo, st.repo.Carol, second.number, sdk.ReviewStateRequestChanges)
@@ -166,6 +175,79 @@ func TestWhatNoEventTells(t *testing.T) {
 	}
 	_, took = p.shows(patience, "success", "pending", "Needs 1 approval by alice")
 	t.Logf("left the team, noticed after %s with a reconcile every 2s", took)
+}
+
+// TestFromAFork: a change may come from somebody who may only read.
+func TestFromAFork(t *testing.T) {
+	st := newStage(t, seed.Options{Policy: approvalPolicy}, settings{})
+	ctx := t.Context()
+	mallory := client(t, st.repo, st.repo.Mallory)
+	fork, _, err := mallory.CreateFork(st.repo.Owner, st.repo.Name, sdk.CreateForkOption{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clone, err := world.Gitea.Clone(ctx, st.repo.Mallory, fork.FullName, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	push := func(text string) string {
+		t.Helper()
+		head, err := clone.Commit(ctx, write("clusters/fork.yaml", text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := clone.Push(ctx, "offer"); err != nil {
+			t.Fatal(err)
+		}
+		return head
+	}
+	head := push("a: 1\n")
+	pr, _, err := mallory.CreatePullRequest(st.repo.Owner, st.repo.Name, sdk.CreatePullRequestOption{
+		Head: fork.Owner.UserName + ":offer", Base: "main", Title: "An offer",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPage(t, st.repo, pr.Index)
+	p.shows(patience, "success", "pending", head[:10], "Needs 1 approval by alice or carol")
+	review(t, st.repo, st.repo.Carol, p.number, sdk.ReviewStateApproved)
+	p.shows(patience, "success", "success", "Approved by carol")
+	head = push("a: 2\n")
+	p.neverClears(head, patience, "success", "pending", "carol: was given on")
+
+	// Gitea closes a pull request whose fork goes, whoever hears of it.
+	if _, err := mallory.DeleteRepo(fork.Owner.UserName, fork.Name); err != nil {
+		t.Fatal(err)
+	}
+	st.bot.restart()
+	st.bot.says(t, `"msg":"pull request left"`)
+}
+
+// TestRenamedRepository: a repository that is called otherwise is the same one,
+// and no other becomes it by taking its name.
+func TestRenamedRepository(t *testing.T) {
+	st := newStage(t, seed.Options{Policy: approvalPolicy}, settings{extra: "timing: {reconcile: 3s}\n"})
+	p := st.open(t, "renamed", write("clusters/renamed.yaml", "a: 1\n"))
+	s, _ := p.shows(patience, "success", "pending")
+	id := s.comments[0].ID
+	alice := client(t, st.repo, st.repo.Alice)
+	old, name := st.repo.Name, "home-of-gitops"
+	if _, _, err := alice.EditRepo(st.repo.Owner, old, sdk.EditRepoOption{Name: &name}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := alice.CreateOrgRepo(st.repo.Owner, sdk.CreateRepoOption{Name: old, AutoInit: true, DefaultBranch: "main"}); err != nil {
+		t.Fatal(err)
+	}
+	st.repo.Name = name
+	review(t, st.repo, st.repo.Carol, p.number, sdk.ReviewStateApproved)
+	s, took := p.shows(patience, "success", "success", "Approved by carol")
+	t.Logf("renamed, approved and shown after %s", took)
+	if s.comments[0].ID != id {
+		t.Errorf("the comment is %d, was %d", s.comments[0].ID, id)
+	}
+	if hooks, _, err := alice.ListRepoHooks(st.repo.Owner, old, sdk.ListHooksOptions{}); err != nil || len(hooks) > 0 {
+		t.Errorf("the new repository of the old name has %d webhooks, %v", len(hooks), err)
+	}
 }
 
 // TestPolicyInAPullRequest: nobody profits from a policy that is not in force.

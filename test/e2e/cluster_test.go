@@ -67,49 +67,67 @@ func TestFactsWakeTheirReaders(t *testing.T) {
 	for _, p := range []*page{a, b, c} {
 		p.shows(patience, "success", "success", "Clear to merge")
 	}
-	evaluations := func() int { return st.bot.metric(t, "signalbox_evaluations_total") }
-	facts := func() int { return st.bot.metric(t, "signalbox_evaluations_total", `kind="fact"`) }
+	// counts waits for the evaluations since there were before, which are counted
+	// after they show, and fails where there are more than wanted.
+	counts := func(before, want int, labels ...string) {
+		t.Helper()
+		n := 0
+		eventually(t, patience, fmt.Sprintf("%d evaluations are counted", want), func() error {
+			if n = st.bot.metric(t, "signalbox_evaluations_total", labels...) - before; n < want {
+				return fmt.Errorf("there are %d", n)
+			}
+			return nil
+		})
+		if n > want {
+			t.Errorf("%d evaluations, want %d", n, want)
+		}
+	}
+	facts := `kind="fact"`
+	count := func(labels ...string) int { return st.bot.metric(t, "signalbox_evaluations_total", labels...) }
 	calls := func() int { return st.bot.metric(t, "signalbox_gitea_requests_total") }
+	counts(0, 3, `kind="full"`)
 
-	before := facts()
+	before := count(facts)
 	first.failing(base, `no matches for kind "StorageProfile"`)
 	_, took := a.shows(patience, "pending", "success", "Kustomization "+first.String()+" on prod is not Ready", `no matches for kind "StorageProfile"`)
 	b.shows(patience, "pending", "success", `no matches for kind "StorageProfile"`)
 	c.shows(patience, "success", "success", "Kustomization "+second.String()+" on prod is Ready")
 	t.Logf("not Ready, shown after %s", took)
-	if n := facts() - before; n != 2 {
-		t.Errorf("%d evaluations, want one for each of the 2 that read the object", n)
-	}
+	counts(before, 2, facts) // one for each that reads the object
 	first.ready(base)
 	for _, p := range []*page{a, b} {
 		p.shows(patience, "success", "success", "Clear to merge")
 	}
+	counts(before, 4, facts)
 
 	// A reconcile of a healthy object passes through Progressing. The other
 	// object changes after that, and shows when both were seen.
-	all, called := evaluations(), calls()
+	all, called := count(), calls()
 	first.progressing(base)
 	first.ready(base)
 	second.failing(base, "broken")
 	c.shows(patience, "pending", "success", "broken")
-	if n := evaluations() - all; n != 1 {
-		t.Errorf("%d evaluations, want that of the other object alone", n)
-	}
+	counts(all, 1) // for the other object alone
 	if n := calls() - called; n > 4 {
 		t.Errorf("%d calls to Gitea for one changed verdict, want at most 4", n)
 	}
 	a.shows(patience, "success", "success", "Clear to merge")
 
 	// What an old Ready says of a new generation, a suspended object and none.
-	first.spec(", path: ./new")
+	first.apply("", ", path: ./new")
 	a.shows(patience, "pending", "success", "its latest change (generation 2) has not been taken up by the controller (at 1)")
 	first.ready(base)
 	a.shows(patience, "success", "success", "Clear to merge")
-	first.spec(", suspend: true")
+	first.apply("", ", suspend: true")
 	a.shows(patience, "pending", "success", "is suspended")
-	first.remove()
+	first.apply(", finalizers: [example.org/hold]", "")
+	first.ready(base)
+	a.shows(patience, "success", "success", "Clear to merge")
+	first.delete()
+	a.shows(patience, "pending", "success", "is being deleted")
+	first.apply("", "") // lets it go
 	a.shows(patience, "pending", "success", "Kustomization "+first.String()+" does not exist on prod")
-	first.spec("")
+	first.apply("", "")
 	a.shows(patience, "pending", "success", "has not been reconciled yet")
 	first.ready(base)
 	for _, p := range []*page{a, b} {
@@ -128,13 +146,15 @@ func TestFactsWakeTheirReaders(t *testing.T) {
 	later := mainMoves(t, st, "docs/later.md", "Later.\n")
 	a.shows(patience, "pending", "success", "does not contain the tip")
 	// A commit that is not here, on another branch, and a later one.
-	first.status(strings.Repeat("1", 40), condition{"True", "ReconciliationSucceeded", "Applied"})
+	first.ready(strings.Repeat("1", 40))
 	a.shows(patience, "pending", "success", "which is no commit of this repository")
 	latest := mainMoves(t, st, "docs/latest.md", "Latest.\n")
 	a.shows(patience, "pending", "success", "which is no commit of this repository")
+	first.applied("staging@sha1:" + latest)
+	a.shows(patience, "pending", "success", "follows staging, not main")
 	first.ready(later)
 	a.shows(patience, "pending", "success", "has applied "+later[:10])
-	first.ready(latest)
+	first.applied("main/" + latest) // as Flux wrote it before v2
 	a.shows(patience, "success", "success", "is Ready at "+latest[:10])
 }
 

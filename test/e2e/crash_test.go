@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -218,13 +219,24 @@ func TestKilledAfterTheAnswer(t *testing.T) {
 	}
 }
 
-// TestRestartIsQuiet: a restart by itself changes nothing on any page.
+// TestRestartIsQuiet: a restart by itself changes nothing on any page, also
+// where the cluster is far away.
 func TestRestartIsQuiet(t *testing.T) {
 	withoutFlux(t)
 	name := world.Name(t)
 	st := plantStage(t, seed.Options{Policy: tierPolicy(name, name)})
 	newTier(t, name, "tier").ready(st.tip(t))
-	st.bot = newBot(t, st.repo, settings{})
+	proxy, err := realserver.NewProxy(world.Kube.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := realserver.WriteKubeconfig(kubeconfig, map[string]realserver.Access{"far": world.Kube.Access().Via(proxy.Addr())}); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Delay(75 * time.Millisecond)
+	st.bot = newBot(t, st.repo, settings{kubeconfig: kubeconfig})
 	st.bot.start()
 	p := st.open(t, "quiet", write("first/quiet.yaml", "a: 1\n"))
 	p.shows(patience, "success", "success", "Clear to merge")

@@ -80,12 +80,17 @@ type shown struct {
 	head                    string
 	preconditions, approval status
 	comments                []*sdk.Comment
+	// replies are the answers to commands.
+	replies []*sdk.Comment
 }
 
 func (s shown) String() string {
 	text := fmt.Sprintf("head %s\npreconditions: %+v\napproval: %+v", s.head, s.preconditions, s.approval)
 	for _, c := range s.comments {
 		text += "\ncomment: " + c.Body
+	}
+	for _, c := range s.replies {
+		text += "\nreply: " + c.Body
 	}
 	return text
 }
@@ -95,8 +100,11 @@ func (s shown) comment() string {
 	if len(s.comments) != 1 {
 		return ""
 	}
-	return strings.NewReplacer("\\", "", "\u2060", "").Replace(s.comments[0].Body)
+	return plain(s.comments[0].Body)
 }
+
+// plain takes the escapes out of a text of signalbox.
+func plain(text string) string { return strings.NewReplacer("\\", "", "\u2060", "").Replace(text) }
 
 func (p *page) look() (shown, error) {
 	pr, _, err := p.reader.GetPullRequest(p.repo.Owner, p.repo.Name, p.number)
@@ -115,7 +123,11 @@ func (p *page) look() (shown, error) {
 		return shown{}, err
 	}
 	for _, c := range comments {
-		if c.Poster.UserName == p.repo.Bot.Name {
+		switch {
+		case c.Poster.UserName != p.repo.Bot.Name:
+		case strings.HasPrefix(c.Body, "<!-- signalbox reply "):
+			s.replies = append(s.replies, c)
+		default:
 			s.comments = append(s.comments, c)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"signalbox/test/realserver"
 )
@@ -43,11 +43,11 @@ func newTier(t *testing.T, namespace, name string) tier {
 	if err := world.Kube.CreateNamespace(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
-	k.spec("")
+	k.apply("", "")
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		if err := world.Kube.Delete(ctx, k.manifest("")); err != nil {
+		if err := world.Kube.Delete(ctx, k.manifest("", "")); err != nil {
 			t.Error(err)
 		}
 	})
@@ -60,52 +60,65 @@ func (k tier) ref() realserver.Ref {
 	return realserver.Ref{APIVersion: "kustomize.toolkit.fluxcd.io/v1", Kind: "Kustomization", Namespace: k.namespace, Name: k.name}
 }
 
-// manifest is the object with further fields of its spec, as a flow mapping
-// continues.
-func (k tier) manifest(more string) []byte {
+// manifest is the object with further fields of its metadata and spec, as a
+// flow mapping continues.
+func (k tier) manifest(metadata, spec string) []byte {
 	return fmt.Appendf(nil, `apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
-metadata: {name: %s, namespace: %s}
+metadata: {name: %s, namespace: %s%s}
 spec: {interval: 1h, prune: false, sourceRef: {kind: GitRepository, name: nobody}%s}
-`, k.name, k.namespace, more)
+`, k.name, k.namespace, metadata, spec)
 }
 
-func (k tier) spec(more string) {
+// apply applies the manifest.
+func (k tier) apply(metadata, spec string) {
 	k.t.Helper()
-	if err := world.Kube.Apply(k.t.Context(), k.manifest(more)); err != nil {
+	if err := world.Kube.Apply(k.t.Context(), k.manifest(metadata, spec)); err != nil {
 		k.t.Fatal(err)
 	}
 }
 
-func (k tier) remove() {
+// delete asks for the end of the object and does not wait for it.
+func (k tier) delete() {
 	k.t.Helper()
-	if err := world.Kube.Delete(k.t.Context(), k.manifest("")); err != nil {
+	if err := kustomizations(k.namespace).Delete(k.t.Context(), k.name, metav1.DeleteOptions{}); err != nil {
 		k.t.Fatal(err)
 	}
+}
+
+func kustomizations(namespace string) dynamic.ResourceInterface {
+	resource := schema.GroupVersionResource{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Resource: "kustomizations"}
+	return world.Kube.Dynamic().Resource(resource).Namespace(namespace)
 }
 
 // ready says that a commit of main is applied.
 func (k tier) ready(sha string) {
 	k.t.Helper()
-	k.status(sha, condition{"True", "ReconciliationSucceeded", "Applied revision: main@sha1:" + sha})
+	k.applied("main@sha1:" + sha)
+}
+
+// applied says that a revision is applied, as a source spells it.
+func (k tier) applied(revision string) {
+	k.t.Helper()
+	k.status(revision, condition{"True", "ReconciliationSucceeded", "Applied revision: " + revision})
 }
 
 func (k tier) failing(sha, message string) {
 	k.t.Helper()
-	k.status(sha, condition{"False", "ReconciliationFailed", message})
+	k.status("main@sha1:"+sha, condition{"False", "ReconciliationFailed", message})
 }
 
 func (k tier) progressing(sha string) {
 	k.t.Helper()
-	k.status(sha, condition{"Unknown", "Progressing", "Reconciliation in progress"})
+	k.status("main@sha1:"+sha, condition{"Unknown", "Progressing", "Reconciliation in progress"})
 }
 
 // condition is a Ready condition.
 type condition struct{ status, reason, message string }
 
-// status writes the status that the controller would: applied is a commit of
-// main, and the latest generation is observed.
-func (k tier) status(applied string, ready condition) {
+// status writes the status that the controller would: a revision is applied,
+// and the latest generation is observed.
+func (k tier) status(revision string, ready condition) {
 	k.t.Helper()
 	ctx := k.t.Context()
 	// Without the retry that a controller would do: nobody else writes.
@@ -115,19 +128,13 @@ func (k tier) status(applied string, ready condition) {
 	}
 	o.Object["status"] = map[string]any{
 		"observedGeneration":  o.GetGeneration(),
-		"lastAppliedRevision": "main@sha1:" + applied,
+		"lastAppliedRevision": revision,
 		"conditions": []any{map[string]any{
 			"type": "Ready", "status": ready.status, "reason": ready.reason, "message": ready.message,
 			"observedGeneration": o.GetGeneration(), "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
 		}},
 	}
-	if err := updateStatus(ctx, o); err != nil {
+	if _, err := kustomizations(k.namespace).UpdateStatus(ctx, o, metav1.UpdateOptions{}); err != nil {
 		k.t.Fatal(err)
 	}
-}
-
-func updateStatus(ctx context.Context, o *unstructured.Unstructured) error {
-	resource := schema.GroupVersionResource{Group: "kustomize.toolkit.fluxcd.io", Version: "v1", Resource: "kustomizations"}
-	_, err := world.Kube.Dynamic().Resource(resource).Namespace(o.GetNamespace()).UpdateStatus(ctx, o, metav1.UpdateOptions{})
-	return err
 }
