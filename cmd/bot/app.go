@@ -15,11 +15,13 @@ import (
 
 	"signalbox/internal/bus"
 	"signalbox/internal/config"
+	"signalbox/internal/doctor"
 	"signalbox/internal/events"
 	"signalbox/internal/gitea"
 	"signalbox/internal/handlers"
 	"signalbox/internal/kube"
 	"signalbox/internal/pull"
+	"signalbox/internal/render"
 	"signalbox/internal/schedule"
 	"signalbox/internal/secret"
 )
@@ -131,7 +133,7 @@ func (a *app) wire(ctx context.Context) error {
 	}
 	a.reconciler = &handlers.Reconciler{
 		Repositories: repositories, Forge: a.forge, Queue: queue, Records: records,
-		EnsureHook: a.ensureHook, Log: a.log,
+		EnsureHook: a.ensureHook, Gaps: a.gaps, Facts: a.bus.Facts(), Now: time.Now, Log: a.log,
 	}
 	a.evaluator = &handlers.Evaluator{
 		Forge: a.forge, Repositories: repositories, Account: account,
@@ -235,6 +237,28 @@ func (a *app) ensureHook(ctx context.Context, repo pull.Repo) error {
 		a.log.InfoContext(ctx, "webhook put right", "repo", repo.String(), "change", string(result.Change), "why", result.Why)
 	}
 	return nil
+}
+
+// gaps asks what protects a branch, and judges it as bot doctor does.
+func (a *app) gaps(ctx context.Context, repo pull.Repo, branch string) ([]string, error) {
+	p, protected, err := a.forge.Protection(ctx, repo, branch)
+	if err != nil {
+		return nil, err
+	}
+	on := doctor.Branch{
+		Name:     branch,
+		Contexts: []string{render.PreconditionsContext(branch), render.ApprovalContext(branch)},
+	}
+	if protected {
+		on.Protection = &p
+	}
+	var gaps []string
+	for _, f := range on.Judge(repo.String()) {
+		if f.Severity == doctor.Problem {
+			gaps = append(gaps, f.What)
+		}
+	}
+	return gaps, nil
 }
 
 // webhookSecrets are the secrets that deliveries may be signed with.

@@ -348,3 +348,27 @@ func TestObserveOnly(t *testing.T) {
 		t.Errorf("something was posted: %+v", s)
 	}
 }
+
+// TestGapsOfTheProtectionAreShown: Gitea tells nobody when the protection of a
+// branch is changed.
+func TestGapsOfTheProtectionAreShown(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	ctx := t.Context()
+	w.ready()
+	w.start(worldOptions{})
+	number := w.open("cdi", clusterChange)
+	w.shows(number, "success", "pending", "Gitea does not hold main to this: nothing protects the branch.")
+
+	w.must(w.forge.Protect(ctx, w.repo, pull.Protection{
+		Rule: "main", StatusCheck: true, BindsAdmins: true, Merge: pull.Access{Allowed: true},
+		Contexts: []string{pull.QuotePattern(render.PreconditionsContext("main")), pull.QuotePattern(render.ApprovalContext("main"))},
+	}))
+	w.must(w.app.reconciler.Handle(ctx, tick(t)))
+	w.eventually("the gap is closed", func() string {
+		s, err := w.look(number)
+		if err != nil || len(s.comments) != 1 || strings.Contains(s.comments[0].Body, "does not hold") {
+			return fmt.Sprint(s, err)
+		}
+		return ""
+	})
+}

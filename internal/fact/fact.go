@@ -27,6 +27,8 @@ type Fact struct {
 	Flux      *Flux      `json:"flux,omitempty"`
 	Cluster   *Cluster   `json:"cluster,omitempty"`
 	Heartbeat *Heartbeat `json:"heartbeat,omitempty"`
+
+	Protection *Protection `json:"protection,omitempty"`
 }
 
 // Same reports whether two facts say the same about the same thing. When it
@@ -137,6 +139,12 @@ type Heartbeat struct {
 	// LastHeard is when the cluster was last heard from before it fell silent;
 	// zero while it is not silent, or if it was never heard from.
 	LastHeard time.Time `json:"lastHeard,omitzero"`
+}
+
+// Protection says whether what signalbox posts can be gone round on a branch.
+type Protection struct {
+	// Gaps are the ways round, in plain words, or none.
+	Gaps []string `json:"gaps,omitempty"`
 }
 
 // WatchState is how far a kind of object is known.

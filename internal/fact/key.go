@@ -3,6 +3,7 @@ package fact
 import (
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -10,6 +11,8 @@ import (
 const (
 	// SourceKube marks facts read from a Kubernetes API server.
 	SourceKube = "kube"
+	// SourceGitea marks facts read from Gitea.
+	SourceGitea = "gitea"
 )
 
 // Kinds of facts that are not kinds of Kubernetes objects.
@@ -19,6 +22,8 @@ const (
 	// KindHeartbeat is whether a cluster is heard from; see [Heartbeat]. It has
 	// a writer of its own: the part that listens, not the one that speaks.
 	KindHeartbeat = "heartbeat"
+	// KindProtection is what protects a branch; see [Protection].
+	KindProtection = "protection"
 )
 
 // Key names the thing that a fact is about. Two different things never have
@@ -26,7 +31,8 @@ const (
 type Key struct {
 	// Source is who knows it, such as [SourceKube].
 	Source string `json:"source"`
-	// Scope is where: for [SourceKube] the configured name of the cluster.
+	// Scope is where: for [SourceKube] the configured name of the cluster, for
+	// [SourceGitea] empty, as there is one Gitea.
 	Scope string `json:"scope"`
 	// Kind is the lower-case kind, such as "kustomization".
 	Kind string `json:"kind"`
@@ -49,6 +55,12 @@ func ClusterKey(cluster string) Key {
 // HeartbeatKey returns the key of the [Heartbeat] fact of a cluster.
 func HeartbeatKey(cluster string) Key {
 	return Key{Source: SourceKube, Scope: cluster, Kind: KindHeartbeat}
+}
+
+// ProtectionKey returns the key of the [Protection] fact of a branch of a
+// repository.
+func ProtectionKey(repo int64, branch string) Key {
+	return Key{Source: SourceGitea, Kind: KindProtection, Namespace: strconv.FormatInt(repo, 10), Name: branch}
 }
 
 // Object returns "namespace/name", or the name alone where there is no

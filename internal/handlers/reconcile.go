@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"time"
 
 	"signalbox/internal/events"
+	"signalbox/internal/fact"
 	"signalbox/internal/pull"
 	"signalbox/internal/work"
 )
@@ -29,7 +33,12 @@ type Reconciler struct {
 	Records      Records
 	// EnsureHook sees to it that a repository tells signalbox what happens.
 	EnsureHook func(ctx context.Context, repo pull.Repo) error
-	Log        *slog.Logger
+	// Gaps returns the ways round signalbox that the protection of a branch
+	// leaves; [pull.ErrForbidden] if that cannot be seen.
+	Gaps  func(ctx context.Context, repo pull.Repo, branch string) ([]string, error)
+	Facts FactWriter
+	Now   func() time.Time
+	Log   *slog.Logger
 }
 
 // Handle asks for a full evaluation of every pull request that is open now or
@@ -53,6 +62,9 @@ func (h *Reconciler) repository(ctx context.Context, repo pull.Repo) error {
 	if err != nil {
 		return fmt.Errorf("reconcile %s: %w", repo, err)
 	}
+	if err := h.protection(ctx, repo, open); err != nil {
+		h.Log.ErrorContext(ctx, "protection not read", "repo", repo.String(), "error", err)
+	}
 	if err := h.Records.Sync(ctx); err != nil {
 		return fmt.Errorf("reconcile %s: %w", repo, err)
 	}
@@ -71,4 +83,39 @@ func (h *Reconciler) repository(ctx context.Context, repo pull.Repo) error {
 		all = append(all, ref)
 	}
 	return soon(ctx, h.Queue, work.Full, "reconcile", all)
+}
+
+// protection keeps what protects each branch that pull requests go into: Gitea
+// tells nobody when that is changed.
+func (h *Reconciler) protection(ctx context.Context, repo pull.Repo, open []pull.Pull) error {
+	bases := map[string]bool{h.Repositories.Main(repo.ID): true}
+	for _, p := range open {
+		bases[p.Base.Name] = true
+	}
+	delete(bases, "")
+	var errs []error
+	for _, base := range slices.Sorted(maps.Keys(bases)) {
+		gaps, err := h.Gaps(ctx, repo, base)
+		switch {
+		case errors.Is(err, pull.ErrForbidden):
+			// The account does not administer the repository: nothing is known.
+		case err != nil:
+			errs = append(errs, err)
+		default:
+			errs = append(errs, h.putGaps(ctx, fact.ProtectionKey(repo.ID, base), gaps))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (h *Reconciler) putGaps(ctx context.Context, key fact.Key, gaps []string) error {
+	if err := h.Facts.Sync(ctx); err != nil {
+		return err
+	}
+	if held, ok := h.Facts.Lookup(key); ok && held.Protection != nil && slices.Equal(held.Protection.Gaps, gaps) {
+		return nil
+	}
+	now := h.Now().UTC()
+	_, err := h.Facts.Put(ctx, fact.Fact{Key: key, Since: now, SeenAt: now, Protection: &fact.Protection{Gaps: gaps}})
+	return err
 }

@@ -37,6 +37,7 @@ type Repositories struct {
 
 type knownRepo struct {
 	repo    pull.Repo
+	main    string
 	setting int
 }
 
@@ -64,14 +65,15 @@ func (r *Repositories) Refresh(ctx context.Context) ([]pull.Repo, error) {
 func (r *Repositories) refresh(ctx context.Context, i int) (pull.Repo, error) {
 	s := r.settings[i]
 	var repo pull.Repo
+	var branch string
 	var err error
 	known, wasKnown := r.bySetting(i)
 	if wasKnown {
-		repo, _, err = r.reader.RepoByID(ctx, known.ID)
+		repo, branch, err = r.reader.RepoByID(ctx, known.ID)
 	}
 	if !wasKnown || errors.Is(err, pull.ErrNotFound) {
 		// Not seen yet, or deleted: another may have the name now.
-		repo, _, err = r.reader.Repo(ctx, s.Owner, s.Name)
+		repo, branch, err = r.reader.Repo(ctx, s.Owner, s.Name)
 	}
 	if err != nil {
 		return pull.Repo{}, fmt.Errorf("repository %s/%s of the configuration: %w", s.Owner, s.Name, err)
@@ -81,7 +83,7 @@ func (r *Repositories) refresh(ctx context.Context, i int) (pull.Repo, error) {
 	if wasKnown && known.ID != repo.ID {
 		delete(r.known, known.ID)
 	}
-	r.known[repo.ID] = knownRepo{repo, i}
+	r.known[repo.ID] = knownRepo{repo, branch, i}
 	return repo, nil
 }
 
@@ -94,6 +96,13 @@ func (r *Repositories) bySetting(i int) (pull.Repo, bool) {
 		}
 	}
 	return pull.Repo{}, false
+}
+
+// Main returns the default branch of a repository that is known, or "".
+func (r *Repositories) Main(id int64) string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.known[id].main
 }
 
 // Find returns a repository by id, resolving the configured names first if it

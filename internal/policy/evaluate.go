@@ -85,6 +85,9 @@ func Evaluate(in Input) Verdict {
 		v.Proposed = e.propose(v)
 	}
 	e.rules(&v, in.Repository)
+	if f, ok := e.fact(fact.ProtectionKey(p.Repo.ID, p.Base.Name)); ok && f.Protection != nil {
+		v.Gaps = f.Protection.Gaps
+	}
 	v.Reads, v.Asks, v.LookAgain = e.reads, e.asks, e.lookAgain
 	return v
 }

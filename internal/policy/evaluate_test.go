@@ -318,7 +318,7 @@ func TestVerdictSaysWhatItNeeds(t *testing.T) {
 	}
 	in.Answers = map[policy.Ask]policy.Answer{ask: policy.Contained}
 	v = policy.Evaluate(in)
-	wantReads := []fact.Key{fact.HeartbeatKey("prod"), fact.ClusterKey("prod"), fact.Kube("prod", "Kustomization", "flux-system", "platform-config")}
+	wantReads := []fact.Key{fact.HeartbeatKey("prod"), fact.ClusterKey("prod"), fact.Kube("prod", "Kustomization", "flux-system", "platform-config"), fact.ProtectionKey(7, "main")}
 	if diff := cmp.Diff(wantReads, v.Reads); diff != "" {
 		t.Errorf("reads (-want +got):\n%s", diff)
 	}
@@ -459,6 +459,17 @@ func TestProblemsDecide(t *testing.T) {
 	want := policy.Gate{State: policy.Undecided, Reason: "Gitea cannot be reached"}
 	if v.Preconditions != want || v.Approval != want {
 		t.Errorf("gates are %+v and %+v, want %+v", v.Preconditions, v.Approval, want)
+	}
+}
+
+func TestGapsAreShownAndDecideNothing(t *testing.T) {
+	facts := healthy()
+	gap := []string{"nothing protects the branch"}
+	facts.put(fact.Fact{Key: fact.ProtectionKey(7, "main"), Protection: &fact.Protection{Gaps: gap}})
+	facts.put(fact.Fact{Key: fact.ProtectionKey(8, "main"), Protection: &fact.Protection{Gaps: []string{"of another repository"}}})
+	v := policy.Evaluate(input(snapshot("docs/a"), nil, facts))
+	if diff := cmp.Diff(gap, v.Gaps); diff != "" || v.State() != policy.Clear {
+		t.Errorf("verdict is %s, gaps (-want +got):\n%s", v.State(), diff)
 	}
 }
 

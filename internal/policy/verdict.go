@@ -86,6 +86,9 @@ type Verdict struct {
 	// Notes are what people should know beside the verdict, such as that
 	// somebody else posted a status in its name. Evaluate leaves it empty.
 	Notes []string `json:"notes,omitempty"`
+	// Gaps are the ways round signalbox that the protection of the base branch
+	// leaves, in plain words. They decide nothing.
+	Gaps []string `json:"gaps,omitempty"`
 	// Policies are the names of the policies in force.
 	Policies []string `json:"policies,omitempty"`
 

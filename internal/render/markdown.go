@@ -129,6 +129,9 @@ func problems(b *strings.Builder, v *policy.Verdict, limit limits) {
 	for _, r := range v.Rejections {
 		fmt.Fprintf(b, "🔴 **%s asks for changes.** It stands until %s approves or the review is dismissed.\n\n", inline(r.Person.Login), inline(r.Person.Login))
 	}
+	for _, g := range v.Gaps {
+		fmt.Fprintf(b, "🔓 Gitea does not hold %s to this: %s. `bot doctor` says how to mend it.\n\n", code(v.Base), inline(g))
+	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(b, "⚠️ %s\n\n", inline(n))
 	}
