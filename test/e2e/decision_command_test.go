@@ -17,6 +17,7 @@ import (
 // TestDecisionApprove: who may approve does, in a comment or in a review, and
 // all others are told who may.
 func TestDecisionApprove(t *testing.T) {
+	t.Parallel()
 	st := newStage(t, seed.Options{Policy: decisionPolicy}, settings{})
 	alice, bob, carol, mallory := st.repo.Alice, st.repo.Bob, st.repo.Carol, st.repo.Mallory
 	p := st.open(t, "approve", write("clusters/approve.yaml", "a: 1\n"))
@@ -99,6 +100,7 @@ func (p *page) lastReview() int64 {
 
 // TestDecisionNoCommand: what only looks like a command runs nothing.
 func TestDecisionNoCommand(t *testing.T) {
+	t.Parallel()
 	robot, err := world.User(t.Context(), world.Name(t))
 	if err != nil {
 		t.Fatal(err)
@@ -181,6 +183,7 @@ func TestDecisionNoCommand(t *testing.T) {
 // TestDecisionOnce: each comment is dealt with once, however often and however
 // late Gitea tells of it.
 func TestDecisionOnce(t *testing.T) {
+	t.Parallel()
 	st := newStage(t, seed.Options{Policy: decisionPolicy}, settings{})
 	bob, carol := st.repo.Bob, st.repo.Carol
 	p := st.open(t, "once", write("clusters/once.yaml", "a: 1\n"))

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -58,8 +59,13 @@ func lock(t *testing.T, repo *seed.Repository, edit func(*sdk.CreateBranchProtec
 // TestDecisionMerge: on a locked branch signalbox alone merges, once, what is
 // clear at the head that was asked for.
 func TestDecisionMerge(t *testing.T) {
+	t.Parallel()
 	st := plantStage(t, seed.Options{Policy: decisionPolicy})
 	lock(t, st.repo, nil)
+	// Otherwise it cannot see who may write.
+	if _, err := client(t, st.repo, st.repo.Alice).AddTeamMember(st.repo.Writers, st.repo.Bot.Name); err != nil {
+		t.Fatal(err)
+	}
 	tap := newTap(t)
 	st.bot = newBot(t, st.repo, settings{gitea: tap.URL()})
 	st.bot.start()
@@ -117,25 +123,27 @@ func TestDecisionMerge(t *testing.T) {
 	})
 
 	t.Run("what ends a request", func(t *testing.T) {
-		for name, end := range map[string]func(p *page){
-			"cancel": func(p *page) { p.gets(p.say(bob, "/merge cancel"), "+1") },
-			"hold": func(p *page) {
+		for name, end := range map[string]func(st *stage, p *page){
+			"cancel": func(st *stage, p *page) { p.gets(p.say(bob, "/merge cancel"), "+1") },
+			"hold": func(st *stage, p *page) {
 				p.gets(p.say(bob, "/hold"), "+1")
 				p.refused(p.say(bob, "/merge"), "it is held by bob.")
 				p.gets(p.say(bob, "/unhold"), "+1")
 			},
-			"push": func(p *page) { st.push(t, "end-push", "", write("clusters/end-push.yaml", "a: 2\n")) },
-			"retarget": func(p *page) {
+			"push": func(st *stage, p *page) { st.push(t, "end-push", "", write("clusters/end-push.yaml", "a: 2\n")) },
+			"retarget": func(st *stage, p *page) {
 				st.push(t, "staging", "origin/main", write("docs/staging.md", "Staging.\n"))
 				p.edit(sdk.EditPullRequestOption{Base: "staging"})
 				p.edit(sdk.EditPullRequestOption{Base: "main"})
 			},
 		} {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				st := st.alone(t)
 				p := st.open(t, "end-"+name, write("clusters/end-"+name+".yaml", "a: 1\n"))
 				p.shows(patience, "success", "pending")
 				p.gets(p.say(bob, "/merge"), "+1")
-				end(p)
+				end(st, p)
 				p.settle(bob)
 				p.gets(p.say(carol, "/approve"), "+1")
 				p.shows(patience, "success", "success", "Approved by carol")
@@ -150,6 +158,7 @@ func TestDecisionMerge(t *testing.T) {
 
 // TestDecisionMergeRefused: what Gitea says is understood, and told.
 func TestDecisionMergeRefused(t *testing.T) {
+	t.Parallel()
 	st := plantStage(t, seed.Options{Policy: decisionPolicy})
 	tap := newTap(t)
 	st.bot = newBot(t, st.repo, settings{gitea: tap.URL()})
@@ -248,6 +257,7 @@ func TestDecisionMergeRefused(t *testing.T) {
 // TestDecisionMergeKilled: killed in the middle of a merge, signalbox looks
 // what became of it.
 func TestDecisionMergeKilled(t *testing.T) {
+	t.Parallel()
 	st := plantStage(t, seed.Options{Policy: decisionPolicy})
 	tap := newTap(t)
 	st.bot = newBot(t, st.repo, settings{gitea: tap.URL()})
@@ -256,8 +266,8 @@ func TestDecisionMergeKilled(t *testing.T) {
 	for name, x := range map[string]*trap{
 		"before":             {method: http.MethodPost, path: "/merge"},
 		"after":              {method: http.MethodPost, path: "/merge", done: true},
-		"before the outcome": {method: http.MethodPost, path: "/comments"},
-		"after the outcome":  {method: http.MethodPost, path: "/comments", done: true},
+		"before the outcome": {method: http.MethodPost, path: "/issues/%d/comments"},
+		"after the outcome":  {method: http.MethodPost, path: "/issues/%d/comments", done: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			branch := "killed-" + strings.ReplaceAll(name, " ", "-")
@@ -265,6 +275,7 @@ func TestDecisionMergeKilled(t *testing.T) {
 			s, _ := p.shows(patience, "success", "pending")
 			p.gets(p.say(carol, "/approve"), "+1")
 			p.shows(patience, "success", "success")
+			x.path = strings.ReplaceAll(x.path, "%d", fmt.Sprint(p.number))
 			x.set(tap, world.Gitea.URL())
 			p.say(bob, "/merge")
 			st.bot.dies(t, x, tap)
@@ -296,6 +307,7 @@ func TestDecisionMergeKilled(t *testing.T) {
 
 // TestDecisionHoldDuringMerge: a hold is heard, or the merge was done before.
 func TestDecisionHoldDuringMerge(t *testing.T) {
+	t.Parallel()
 	st := plantStage(t, seed.Options{Policy: decisionPolicy})
 	tap := newTap(t)
 	st.bot = newBot(t, st.repo, settings{gitea: tap.URL()})

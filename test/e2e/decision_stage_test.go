@@ -17,6 +17,16 @@ const decisionPolicy = approvalPolicy + `override: {from: {users: [alice]}, ttl:
 merge: {enabled: true}
 `
 
+// alone is the stage with a working copy of its own, for a scene beside others.
+func (st *stage) alone(t *testing.T) *stage {
+	t.Helper()
+	clone, err := st.repo.Clone(t.Context(), st.repo.Bob, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stage{repo: st.repo, bot: st.bot, clone: clone}
+}
+
 // say comments on the pull request.
 func (p *page) say(by realserver.User, text string) int64 {
 	p.t.Helper()
