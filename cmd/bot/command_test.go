@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"signalbox/internal/decision"
@@ -72,6 +73,21 @@ func (w *world) replies(number int64, text string) int {
 		return ""
 	})
 	return n
+}
+
+// decided waits until the ledger of a pull request holds just these kinds.
+func (w *world) decided(number int64, kinds string) {
+	w.t.Helper()
+	w.eventually("the ledger holds "+kinds, func() string {
+		var have []string
+		for _, e := range w.app.ledger.Entries(pull.Ref{RepoID: w.repo.ID, Number: number}) {
+			have = append(have, string(e.Kind))
+		}
+		if got := strings.Join(have, " "); got != kinds {
+			return "it holds " + got
+		}
+		return ""
+	})
 }
 
 func TestApproveByCommand(t *testing.T) {
@@ -286,13 +302,54 @@ func TestMergeWhoseAnswerIsLost(t *testing.T) {
 	if n := len(lost); n != 0 {
 		t.Errorf("it was asked to merge %d times more", n)
 	}
-	var kinds []decision.Kind
-	for _, e := range w.app.ledger.Entries(pull.Ref{RepoID: w.repo.ID, Number: number}) {
-		kinds = append(kinds, e.Kind)
+	w.decided(number, "approve merge merged")
+}
+
+// TestHoldDuringMerge holds that a hold is heard, or told that it is too late.
+func TestHoldDuringMerge(t *testing.T) {
+	w := newDecidingWorld(t)
+	// hold holds a pull request right before a request of signalbox is answered.
+	hold := func(number int64, path string) <-chan int64 {
+		said := make(chan int64, 1)
+		var once sync.Once
+		w.forge.Fail(func(r *http.Request) *giteatest.Response {
+			if r.Method == http.MethodPost && strings.Contains(r.URL.Path, path) {
+				once.Do(func() {
+					id, err := w.forge.Comment(t.Context(), w.repo, number, "carol", "/hold not now")
+					if err != nil {
+						t.Error(err)
+					}
+					said <- id
+				})
+			}
+			return nil
+		})
+		return said
 	}
-	if got := fmt.Sprint(kinds); got != "[approve merge merged]" {
-		t.Errorf("the ledger holds %s", got)
-	}
+	t.Run("before the last check", func(t *testing.T) {
+		number := w.open("cdi", clusterChange)
+		w.reacts(w.say(number, "bob", "/merge"), "+1")
+		w.shows(number, "success", "pending", "bob asked to merge")
+		said := hold(number, "/statuses/")
+		w.say(number, "alice", "/approve")
+		w.reacts(<-said, "+1")
+		w.shows(number, "success", "pending", "Held by carol")
+		w.quiet()
+		p, err := w.eyes.Pull(t.Context(), w.repo, number)
+		w.must(err)
+		if p.State != pull.Open {
+			t.Errorf("it is %s", p.State)
+		}
+	})
+	t.Run("too late", func(t *testing.T) {
+		number := w.open("second", map[string]string{"clusters/base/second.yaml": "x\n"})
+		w.shows(number, "success", "pending")
+		said := hold(number, "/merge")
+		w.say(number, "alice", "/approve\n/merge")
+		w.reacts(<-said, "-1")
+		w.replies(number, "/hold not now was not carried out: it is merged already.")
+		w.replies(number, "as alice asked.")
+	})
 }
 
 func TestCommandsOnceOverRestarts(t *testing.T) {
@@ -312,13 +369,7 @@ func TestCommandsOnceOverRestarts(t *testing.T) {
 	if n := w.replies(number, "the author of a pull request"); n != 1 {
 		t.Errorf("%d replies, want the one", n)
 	}
-	var ids []string
-	for _, e := range w.app.ledger.Entries(pull.Ref{RepoID: w.repo.ID, Number: number}) {
-		ids = append(ids, string(e.Kind))
-	}
-	if got := strings.Join(ids, " "); got != "approve refused hold" {
-		t.Errorf("the ledger holds %s", got)
-	}
+	w.decided(number, "approve refused hold")
 }
 
 // TestTeamMembershipEnds holds that a right is asked when it counts, not only

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -59,6 +60,29 @@ func (r *run) answer(ctx context.Context, s spoken, replies []reply) error {
 		return nil
 	}
 	return r.say(ctx, s.id(), strings.Join(texts, "\n\n"))
+}
+
+// answerLate refuses the commands that came when the pull request was not open
+// any more, so that nobody believes in a hold that came after the merge.
+func (r *run) answerLate(ctx context.Context) error {
+	if r.observe {
+		return nil
+	}
+	if err := r.readComments(ctx); err != nil {
+		return err
+	}
+	for _, s := range r.pending(nil) {
+		q := request{Command: s.found.Commands[0], id: s.id() + "/late", by: s.by, at: s.at, place: s.place}
+		why := fmt.Sprintf("it is %s already.", r.pull.State)
+		// The answer first: an entry without it would refuse in silence.
+		if err := r.answer(ctx, s, []reply{refusal(q, why)}); err != nil {
+			return fmt.Errorf("answer %s: %w", s.id(), err)
+		}
+		if _, err := r.refuse(ctx, q, why); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // say writes one comment for a cause, once.

@@ -120,6 +120,15 @@ func (r *run) newTexts(reviews []pull.Review) []spoken {
 	})
 }
 
+// pending are the texts with commands of which the ledger knows nothing.
+func (r *run) pending(reviews []pull.Review) []spoken {
+	return slices.DeleteFunc(r.spokenTexts(reviews), func(s spoken) bool {
+		return len(s.found.Commands) == 0 || slices.ContainsFunc(r.ledger, func(e decision.Entry) bool {
+			return strings.HasPrefix(e.ID, s.id()+"/") && e.Kind != decision.Edited
+		})
+	})
+}
+
 // takeCommands carries out the commands that were not dealt with before. Each
 // has one entry in the ledger, whatever became of it, so that each is dealt
 // with once.

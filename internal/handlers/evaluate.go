@@ -178,7 +178,7 @@ func (r *run) afresh(ctx context.Context) error {
 func (r *run) afreshFrom(ctx context.Context, p pull.Pull) error {
 	r.pull = p
 	if p.State != pull.Open {
-		return errors.Join(r.reportMerged(ctx), r.forget(ctx, string(p.State)))
+		return errors.Join(r.reportMerged(ctx), r.answerLate(ctx), r.forget(ctx, string(p.State)))
 	}
 	if err := r.see(ctx, &p); err != nil {
 		return err

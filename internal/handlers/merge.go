@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"signalbox/internal/decision"
 	"signalbox/internal/policy"
@@ -59,14 +60,26 @@ func (r *run) mergeIfDue(ctx context.Context, v *policy.Verdict, facts *factLog)
 	}
 }
 
-// stillTheSame reports whether the pull request, the facts and the ledger are
-// what the verdict was made from.
+// stillTheSame reports whether the pull request, its reviews, the facts and the
+// ledger are what the verdict was made from, and nobody gave a command since.
 func (r *run) stillTheSame(ctx context.Context, facts *factLog) (bool, error) {
 	p, err := r.Forge.Pull(ctx, r.repo, r.pull.Number)
 	if err != nil {
 		return false, err
 	}
 	if p.State != pull.Open || p.Head.SHA != r.pull.Head.SHA || p.Base != r.pull.Base {
+		return false, nil
+	}
+	reviews, err := r.Forge.Reviews(ctx, r.repo, r.pull.Number)
+	if err != nil {
+		return false, err
+	}
+	comments, err := r.Forge.Comments(ctx, r.repo, r.pull.Number)
+	if err != nil {
+		return false, err
+	}
+	r.comments = comments
+	if !reflect.DeepEqual(reviews, r.reviews) || len(r.pending(reviews)) > 0 {
 		return false, nil
 	}
 	if err := errors.Join(r.Facts.Sync(ctx), r.Ledger.Sync(ctx)); err != nil {
