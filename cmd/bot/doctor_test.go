@@ -49,7 +49,7 @@ func newClinic(t *testing.T, files map[string]string) *clinic {
 	if files == nil {
 		files = map[string]string{".gitea/signalbox.yaml": goodPolicy}
 	}
-	c := &clinic{world: newWorld(t, worldOptions{files: files}), excess: func(kube.Right) bool { return false }}
+	c := &clinic{world: newWorld(t, worldOptions{alone: true, files: files}), excess: func(kube.Right) bool { return false }}
 	c.cluster.Kustomization("flux-system", "platform-config").Ready("main@sha1:" + strings.Repeat("a", 40))
 	c.must(os.Chmod(c.dir, 0o700))
 	c.forge.Fail(c.answer)

@@ -64,6 +64,9 @@ type world struct {
 }
 
 type worldOptions struct {
+	// alone keeps the test from running beside others, for one that changes the
+	// environment.
+	alone bool
 	files map[string]string
 	// adjust changes the configuration.
 	adjust func(*config.Config)
@@ -74,6 +77,10 @@ type worldOptions struct {
 // newWorld makes the world; signalbox is not started yet.
 func newWorld(t *testing.T, o worldOptions) *world {
 	t.Helper()
+	if !o.alone {
+		// A world spends most of its time waiting.
+		t.Parallel()
+	}
 	ctx := t.Context()
 	forge, err := giteatest.New(giteatest.Options{})
 	if err != nil {
