@@ -93,7 +93,7 @@ func TestDecisionOverrideEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The time that passes is what this is about.
-	time.Sleep(time.Until(given.Add(ttl)))
+	<-time.After(time.Until(given.Add(ttl)))
 	st.bot.start()
 	_, took := q.shows(patience, "pending", "pending")
 	t.Logf("ended while down, shown %s after the start", took)

@@ -28,7 +28,7 @@ func TestDecisionRace(t *testing.T) {
 			p.shows(patience, "success", "pending")
 			head := st.commit(t, branch, "", write("clusters/"+branch+".yaml", "a: 2\n"))
 			comment := p.say(carol, "/approve")
-			time.Sleep(wait)
+			<-time.After(wait)
 			if err := st.clone.Push(t.Context(), branch); err != nil {
 				t.Fatal(err)
 			}
@@ -81,10 +81,10 @@ func TestDecisionRace(t *testing.T) {
 		second.gets(second.say(carol, "/unhold\n/approve"), "+1")
 		second.shows(patience, "success", "success", "Approved by carol")
 		second.retarget("main")
-		second.shows(patience, "success", "pending", "into `main`", "carol: was given for race-base; the base was changed to main since")
+		second.shows(patience, "success", "pending", "into `main`", "carol: was given for race-base, not main")
 		second.retarget("race-base")
 		second.settle(bob)
-		second.shows(patience, "success", "pending", "into `race-base`", "carol: was given for race-base")
+		second.shows(patience, "success", "pending", "into `race-base`", "carol: was given before the base was changed")
 		second.gets(second.say(carol, "/approve"), "+1")
 		second.shows(patience, "success", "success", "Approved by carol")
 	})

@@ -65,11 +65,14 @@ func (p *page) gets(comment int64, want string) {
 	p.t.Helper()
 	eventually(p.t, patience, fmt.Sprintf("comment %d gets %s", comment, want), func() error {
 		got, err := p.reactions(comment)
-		if err == nil && got != want {
-			s, lookErr := p.look()
-			err = fmt.Errorf("it has %q, %v\n%s", got, lookErr, s)
+		if err != nil || got == want {
+			return err
 		}
-		return err
+		s, err := p.look()
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("it has %q\n%s", got, s)
 	})
 }
 
@@ -135,7 +138,10 @@ func (p *page) merged(head string) {
 		pr := p.pull()
 		if !pr.HasMerged {
 			s, err := p.look()
-			return fmt.Errorf("it is %s, %v\n%s", pr.State, err, s)
+			if err != nil {
+				return err
+			}
+			return fmt.Errorf("it is %s\n%s", pr.State, s)
 		}
 		if pr.MergedBy.UserName != p.repo.Bot.Name || pr.Head.Sha != head {
 			p.t.Fatalf("it was merged by %s at %s, want by signalbox at %s", pr.MergedBy.UserName, pr.Head.Sha, head)
