@@ -133,7 +133,8 @@ func (a *app) wire(ctx context.Context) error {
 	}
 	a.reconciler = &handlers.Reconciler{
 		Repositories: repositories, Forge: a.forge, Queue: queue, Records: records,
-		EnsureHook: a.ensureHook, Gaps: a.gaps, Facts: a.bus.Facts(), Now: time.Now, Log: a.log,
+		EnsureHook: a.ensureHook, Gaps: a.gaps, Facts: a.bus.Facts(),
+		Every: a.config.Timing.Reconcile, Now: time.Now, Log: a.log,
 	}
 	a.evaluator = &handlers.Evaluator{
 		Forge: a.forge, Repositories: repositories, Account: account,

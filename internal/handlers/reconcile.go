@@ -37,6 +37,8 @@ type Reconciler struct {
 	// leaves; [pull.ErrForbidden] if that cannot be seen.
 	Gaps  func(ctx context.Context, repo pull.Repo, branch string) ([]string, error)
 	Facts FactWriter
+	// Every is the time between two ticks.
+	Every time.Duration
 	Now   func() time.Time
 	Log   *slog.Logger
 }
@@ -44,7 +46,20 @@ type Reconciler struct {
 // Handle asks for a full evaluation of every pull request that is open now or
 // was when it was last looked at. One repository that cannot be read does not
 // keep the others from it.
-func (h *Reconciler) Handle(ctx context.Context, _ events.Event) error {
+//
+// A tick that fails is tried again until the next one is due, which does the
+// same: after an hour without the forge there is no queue of old ticks to work
+// off, and none becomes a dead letter.
+func (h *Reconciler) Handle(ctx context.Context, tick events.Event) error {
+	err := h.reconcile(ctx)
+	if err != nil && ctx.Err() == nil && h.Now().Sub(tick.Time) >= h.Every {
+		h.Log.ErrorContext(ctx, "reconcile given up; the next one is due", "event", tick.ID, "error", err)
+		return nil
+	}
+	return err
+}
+
+func (h *Reconciler) reconcile(ctx context.Context) error {
 	repos, err := h.Repositories.Refresh(ctx)
 	errs := []error{err}
 	for _, repo := range repos {
