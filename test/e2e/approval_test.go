@@ -26,6 +26,7 @@ approvals:
 
 // TestApprovalsOfAnotherChange: what was approved is what was seen.
 func TestApprovalsOfAnotherChange(t *testing.T) {
+	t.Parallel()
 	st := newStage(t, seed.Options{Policy: approvalPolicy}, settings{})
 	ctx := t.Context()
 
@@ -155,6 +156,7 @@ func TestApprovalsOfAnotherChange(t *testing.T) {
 // TestWhatNoEventTells: reviews, teams and lost webhooks are looked at again
 // every now and then.
 func TestWhatNoEventTells(t *testing.T) {
+	t.Parallel()
 	st := newStage(t, seed.Options{Policy: approvalPolicy}, settings{extra: "timing: {reconcile: 2s}\n"})
 	p := st.open(t, "dismissed", write("clusters/dismissed.yaml", "a: 1\n"))
 	p.shows(patience, "success", "pending")
@@ -179,6 +181,7 @@ func TestWhatNoEventTells(t *testing.T) {
 
 // TestFromAFork: a change may come from somebody who may only read.
 func TestFromAFork(t *testing.T) {
+	t.Parallel()
 	st := newStage(t, seed.Options{Policy: approvalPolicy}, settings{})
 	ctx := t.Context()
 	mallory := client(t, st.repo, st.repo.Mallory)
@@ -226,6 +229,7 @@ func TestFromAFork(t *testing.T) {
 // TestRenamedRepository: a repository that is called otherwise is the same one,
 // and no other becomes it by taking its name.
 func TestRenamedRepository(t *testing.T) {
+	t.Parallel()
 	st := newStage(t, seed.Options{Policy: approvalPolicy}, settings{extra: "timing: {reconcile: 3s}\n"})
 	p := st.open(t, "renamed", write("clusters/renamed.yaml", "a: 1\n"))
 	s, _ := p.shows(patience, "success", "pending")
@@ -252,6 +256,7 @@ func TestRenamedRepository(t *testing.T) {
 
 // TestPolicyInAPullRequest: nobody profits from a policy that is not in force.
 func TestPolicyInAPullRequest(t *testing.T) {
+	t.Parallel()
 	st := newStage(t, seed.Options{Policy: approvalPolicy}, settings{})
 
 	t.Run("its author is an approver only under its own policy", func(t *testing.T) {

@@ -87,6 +87,7 @@ func (p *page) pullHook(t *testing.T, kind, action, id, head string) hook {
 // TestDeliveries: only what Gitea signed gets in, and what is odd about it does
 // no harm.
 func TestDeliveries(t *testing.T) {
+	t.Parallel()
 	st := newStage(t, seed.Options{Policy: approvalPolicy}, settings{noWebhook: true})
 	head := st.push(t, "a", "origin/main", write("clusters/a.yaml", "a: 1\n"))
 	p := st.request(t, "a", "main")
@@ -221,6 +222,7 @@ func TestBurst(t *testing.T) {
 
 // TestDownMeanwhile: what happened while nobody listened is found at the start.
 func TestDownMeanwhile(t *testing.T) {
+	t.Parallel()
 	st := newStage(t, seed.Options{Policy: approvalPolicy}, settings{})
 	bob := client(t, st.repo, st.repo.Bob)
 	pushed := st.open(t, "pushed", write("clusters/pushed.yaml", "a: 1\n"))

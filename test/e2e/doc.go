@@ -4,5 +4,6 @@
 //
 // A test plants a repository of its own, starts the program as an operator
 // does, acts as people and as the cluster do, and reads what is posted on the
-// pull request.
+// pull request. Tests that stop Flux, or change what the whole cluster has, run
+// one after the other and first; the others run at the same time.
 package e2e

@@ -57,6 +57,7 @@ func (b *bot) says(t *testing.T, text string) {
 // TestGiteaInTrouble: what fails is tried again, shown once it lasts, and
 // mended without anybody's help.
 func TestGiteaInTrouble(t *testing.T) {
+	t.Parallel()
 	l := newLine(t)
 	st := newStage(t, seed.Options{Policy: approvalPolicy}, settings{gitea: l.url()})
 
@@ -159,6 +160,7 @@ func TestGiteaInTrouble(t *testing.T) {
 
 // TestTokenRevoked: without a token nothing can be shown, but nothing is lost.
 func TestTokenRevoked(t *testing.T) {
+	t.Parallel()
 	st := plantStage(t, seed.Options{Policy: approvalPolicy})
 	st.bot = newBot(t, st.repo, settings{})
 	old := st.bot.newToken()
@@ -196,6 +198,7 @@ func TestTokenRevoked(t *testing.T) {
 // TestTampering: any writer can post a status in any name, and edit and delete
 // any comment.
 func TestTampering(t *testing.T) {
+	t.Parallel()
 	st := newStage(t, seed.Options{Policy: approvalPolicy}, settings{})
 	bob := client(t, st.repo, st.repo.Bob)
 	forge := func(t *testing.T, head, context string) {
@@ -273,6 +276,7 @@ func TestTampering(t *testing.T) {
 
 // TestWebhookLost: everything is found without any webhook, only later.
 func TestWebhookLost(t *testing.T) {
+	t.Parallel()
 	st := newStage(t, seed.Options{Policy: approvalPolicy}, settings{noWebhook: true, extra: "timing: {reconcile: 2s}\n"})
 	bob := client(t, st.repo, st.repo.Bob)
 	p := st.open(t, "lost", write("clusters/lost.yaml", "a: 1\n"))
@@ -298,6 +302,7 @@ func TestWebhookLost(t *testing.T) {
 
 // TestGiteaBelowAPath: a Gitea under a sub-path is one like any other.
 func TestGiteaBelowAPath(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	below, err := realserver.StartWorld(ctx, realserver.WorldOptions{WithoutFlux: true, Gitea: realserver.GiteaOptions{SubPath: "git"}})
 	if err != nil {

@@ -64,6 +64,7 @@ func pathPolicy() string {
 // TestSensitivePaths: what a change touches is read completely and taken as it
 // is.
 func TestSensitivePaths(t *testing.T) {
+	t.Parallel()
 	st := plantStage(t, seed.Options{Policy: pathPolicy()})
 	st.push(t, "files", "origin/main", write(
 		"clusters/prod/run.sh", "#!/bin/sh\n",

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -121,14 +122,22 @@ log: {level: debug, format: json}
 	}
 }
 
+// freeAddr returns an address that nobody listens on. It lies below those that
+// systems pick the local end of a connection from, so that it is free again
+// when a program that was killed comes back, and below those of the servers.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const first, last = 12000, 19999
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(last-first+1)))
+		if err != nil {
+			continue
+		}
+		defer func() { _ = l.Close() }()
+		return l.Addr().String()
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	t.Fatal("no free port was found in 100 tries")
+	return ""
 }
 
 // start starts the program and waits until it is ready.
