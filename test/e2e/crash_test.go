@@ -213,7 +213,7 @@ func TestKilledAfterTheAnswer(t *testing.T) {
 			t.Fatalf("answered with %d", got)
 		}
 		// At once, and ever later.
-		time.Sleep(time.Duration(i) * 150 * time.Millisecond)
+		<-time.After(time.Duration(i) * 150 * time.Millisecond)
 		st.bot.restart()
 		_, took := p.shows(patience, "success", "pending", "Needs 1 approval")
 		t.Logf("killed %d ms after the answer, true after %s", i*150, took)

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -51,9 +52,7 @@ func (b *bot) deliver(t *testing.T, h hook) int {
 		"Content-Type": "application/json", "X-Gitea-Delivery": h.id, "X-Gitea-Event": h.event,
 		"X-Gitea-Event-Type": h.kind, "X-Gitea-Signature": sign(webhookSecret, h.body),
 	}
-	for name, value := range h.header {
-		header[name] = value
-	}
+	maps.Copy(header, h.header)
 	for name, value := range header {
 		if value != "" {
 			req.Header.Set(name, value)
@@ -132,7 +131,7 @@ func TestDeliveries(t *testing.T) {
 		"another repository":   {body(strings.ReplaceAll(strings.Replace(good.body, `"id":`, `"id":9`, 1), st.repo.Name, "not-configured")), http.StatusNoContent},
 		"no event is named":    {header("X-Gitea-Event", ""), http.StatusNoContent},
 		"review without a word": {with(func(h *hook) {
-			h.event, h.kind, h.body = "issue_comment", "pull_request_comment", strings.Replace(h.body, `"number"`, `"n"`, -1)
+			h.event, h.kind, h.body = "issue_comment", "pull_request_comment", strings.ReplaceAll(h.body, `"number"`, `"n"`)
 		}), http.StatusBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -231,9 +230,8 @@ func TestDownMeanwhile(t *testing.T) {
 	tampered := st.open(t, "tampered", write("clusters/tampered.yaml", "a: 1\n"))
 	moved := st.open(t, "retargeted", write("clusters/retargeted.yaml", "a: 1\n"))
 	st.push(t, "staging", "origin/main", write("docs/staging.md", "Staging.\n"))
-	var s shown
 	for _, p := range []*page{pushed, approved, closed, tampered, moved} {
-		s, _ = p.shows(patience, "success", "pending")
+		p.shows(patience, "success", "pending")
 	}
 	review(t, st.repo, st.repo.Carol, moved.number, sdk.ReviewStateApproved)
 	moved.shows(patience, "success", "success")

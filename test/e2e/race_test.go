@@ -94,7 +94,7 @@ func TestMeanwhile(t *testing.T) {
 			tap.Reset()
 			told := st.bot.metric(t, "signalbox_gitea_webhooks_total", `event="status"`, `result="published"`)
 			held, release := hold(t, tap)
-			head := ""
+			var head string
 			if what == "on a new head" {
 				head = st.push(t, "forged", "", write("first/forged.yaml", "a: 2\n"))
 			} else {
