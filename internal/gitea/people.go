@@ -62,6 +62,7 @@ func (c *Client) teamPermission(ctx context.Context, repo pull.Repo, login strin
 	var teams []struct {
 		ID    int64                      `json:"id"`
 		Name  string                     `json:"name"`
+		Gives pull.Permission            `json:"permission"`
 		Units map[string]pull.Permission `json:"units_map"`
 	}
 	// This list is not cut into pages.
@@ -80,7 +81,8 @@ func (c *Client) teamPermission(ctx context.Context, repo pull.Repo, login strin
 		if t.Units["repo.pulls"].AtLeast(pull.PermissionRead) && !gives.AtLeast(pull.PermissionRead) {
 			gives = pull.PermissionRead
 		}
-		if known.AtLeast(gives) || gives == "" {
+		// What a team gives that administers, Gitea has told already.
+		if known.AtLeast(gives) || gives == "" || t.Gives.AtLeast(pull.PermissionAdmin) {
 			continue
 		}
 		members, err := c.membersOf(ctx, t.ID)
