@@ -204,7 +204,7 @@ func TestFluxPrecondition(t *testing.T) {
 		},
 		{
 			name: "Flux is not installed", want: policy.Unknown, change: kind(fact.Watch{State: fact.WatchNotInstalled}),
-			reason: "prod has no Kustomization: its CustomResourceDefinition is not installed",
+			reason: "cluster prod has no Kustomization: its CustomResourceDefinition is not installed",
 		},
 		{
 			name: "not listed yet", want: policy.Unknown, change: kind(fact.Watch{State: fact.WatchSyncing}),

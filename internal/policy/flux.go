@@ -106,7 +106,7 @@ func watched(kind, cluster string, known *fact.Cluster) (Check, bool) {
 	case w.State == fact.WatchSynced:
 		return Check{}, true
 	case w.State == fact.WatchNotInstalled:
-		finding.Reason = fmt.Sprintf("%s has no %s: its CustomResourceDefinition is not installed", cluster, kind)
+		finding.Reason = fmt.Sprintf("cluster %s has no %s: its CustomResourceDefinition is not installed", cluster, kind)
 	case w.State == fact.WatchSyncing:
 		finding.Reason = fmt.Sprintf("the list of %s objects on %s has not arrived yet", kind, cluster)
 	default:
