@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Fact is what is known of one thing. Exactly one of the pointers is set,
-// except that all are nil when the thing is absent.
+// Fact is what is known of one thing. At most one of the pointers is set; all
+// are nil when the thing is absent, and may be when there is a problem.
 type Fact struct {
 	Key Key `json:"key"`
 	// UID and Version order the values of one thing: for Kubernetes the
@@ -23,12 +23,24 @@ type Fact struct {
 	// Absent says that the thing was there and is gone, or that its kind was
 	// listed completely without it.
 	Absent bool `json:"absent,omitempty"`
+	// Problem says why the thing cannot be read now, in plain words; it is
+	// unknown then, and the value is what was known last, or nil. Since is when
+	// the problem began.
+	Problem string `json:"problem,omitempty"`
 
 	Flux      *Flux      `json:"flux,omitempty"`
 	Cluster   *Cluster   `json:"cluster,omitempty"`
 	Heartbeat *Heartbeat `json:"heartbeat,omitempty"`
 
 	Protection *Protection `json:"protection,omitempty"`
+
+	Objects  *Objects  `json:"objects,omitempty"`
+	Kured    *Kured    `json:"kured,omitempty"`
+	Renovate *Renovate `json:"renovate,omitempty"`
+	Statuses *Statuses `json:"statuses,omitempty"`
+	Runs     *Runs     `json:"runs,omitempty"`
+	Actions  *Actions  `json:"actions,omitempty"`
+	Pull     *Pull     `json:"pull,omitempty"`
 }
 
 // Same reports whether two facts say the same about the same thing. When it

@@ -24,6 +24,20 @@ const (
 	KindHeartbeat = "heartbeat"
 	// KindProtection is what protects a branch; see [Protection].
 	KindProtection = "protection"
+	// KindObjects is the answer to a query; see [Objects].
+	KindObjects = "objects"
+	// KindKured is what kured does; see [Kured].
+	KindKured = "kured"
+	// KindRenovate is what Renovate does; see [Renovate].
+	KindRenovate = "renovate"
+	// KindStatuses are the statuses of a commit; see [Statuses].
+	KindStatuses = "statuses"
+	// KindRuns are runs of a workflow; see [Runs].
+	KindRuns = "runs"
+	// KindActions is what runs workflows; see [Actions].
+	KindActions = "actions"
+	// KindPull is another pull request; see [Pull].
+	KindPull = "pull"
 )
 
 // Key names the thing that a fact is about. Two different things never have
