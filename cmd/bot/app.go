@@ -49,6 +49,9 @@ type app struct {
 	evaluator  *handlers.Evaluator
 	reconciler *handlers.Reconciler
 	silence    *handlers.Silence
+	demand     *handlers.Demand
+	// wished is sent to after what verdicts wish for changed.
+	wished chan struct{}
 }
 
 // Names of the durable consumers. They stay the same for ever: a new name
@@ -103,6 +106,10 @@ const grace = 400 * time.Millisecond
 // takes to tell that somebody edited it.
 const ripen = 1500 * time.Millisecond
 
+// wishPatience is how long the first verdict that wishes for something of a
+// cluster waits for it.
+const wishPatience = 2 * time.Second
+
 // wire makes the handlers.
 func (a *app) wire(ctx context.Context) error {
 	records, err := bus.OpenBucket[handlers.Record](ctx, a.bus, bucketPulls)
@@ -119,13 +126,26 @@ func (a *app) wire(ctx context.Context) error {
 		return err
 	}
 	queue := a.bus.Work()
+	a.wished = make(chan struct{}, 1)
+	index.OnWish(func() {
+		select {
+		case a.wished <- struct{}{}:
+		default:
+		}
+	})
 	account := handlers.NewAccount(a.forge)
 	repositories := handlers.NewRepositories(a.forge, repositorySettings(a.config))
 	meter, err := newMeter(a.registry)
 	if err != nil {
 		return err
 	}
-	a.events = &handlers.Events{Queue: queue, Records: records, Index: index, Account: account, Ledger: a.ledger}
+	forgeFacts := &handlers.ForgeFacts{
+		Repositories: repositories, Facts: a.bus.Facts(), Every: a.config.Timing.Reconcile, Now: time.Now, Log: a.log,
+	}
+	a.demand = &handlers.Demand{Index: index, Records: records, Forge: forgeFacts, Patience: wishPatience, Now: time.Now}
+	a.events = &handlers.Events{
+		Queue: queue, Records: records, Index: index, Account: account, Ledger: a.ledger, Forge: forgeFacts,
+	}
 	a.facts = &handlers.Facts{Queue: queue, Records: records, Index: index}
 	a.silence = &handlers.Silence{
 		Facts: a.bus.Facts(), Beats: a.bus.Beats(), Clusters: clusterNames(a.clusters),
@@ -133,12 +153,12 @@ func (a *app) wire(ctx context.Context) error {
 	}
 	a.reconciler = &handlers.Reconciler{
 		Repositories: repositories, Forge: a.forge, Queue: queue, Records: records,
-		EnsureHook: a.ensureHook, Gaps: a.gaps, Facts: a.bus.Facts(),
+		EnsureHook: a.ensureHook, Gaps: a.gaps, Facts: a.bus.Facts(), Refresh: a.demand.Refresh,
 		Every: a.config.Timing.Reconcile, Now: time.Now, Log: a.log,
 	}
 	a.evaluator = &handlers.Evaluator{
 		Forge: a.forge, Repositories: repositories, Account: account,
-		Records: records, Index: index, Facts: a.bus.Facts(), Queue: queue, Policies: policies,
+		Records: records, Index: index, Facts: a.bus.Facts(), Demand: a.demand, Queue: queue, Policies: policies,
 		Ledger: a.ledger, People: handlers.NewPeople(a.forge, time.Now),
 		Clusters: clusterNames(a.clusters), Bots: bots(a.config),
 		Meter: meter, Log: a.log, Now: time.Now, Grace: grace, Ripen: ripen,
@@ -161,6 +181,7 @@ func (a *app) run(ctx context.Context) error {
 	for _, w := range a.watchers {
 		group.Go(func() error { return w.Run(ctx) })
 	}
+	group.Go(func() error { return a.demand.Run(ctx, a.wished) })
 	group.Go(func() error {
 		return a.silence.Run(ctx, func(err error) { a.log.ErrorContext(ctx, "heartbeats not looked at", "error", err) })
 	})

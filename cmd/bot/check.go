@@ -105,8 +105,13 @@ func checkOnce(ctx context.Context, c *config.Config, t target, patience time.Du
 	if err := watchOnce(ctx, clusters, facts, patience); err != nil {
 		return nil, err
 	}
+	index := handlers.NewIndex()
+	demand := &handlers.Demand{
+		Index: index, Patience: patience, Now: time.Now,
+		Forge: &handlers.ForgeFacts{Facts: facts, Every: time.Hour, Now: time.Now, Log: quiet},
+	}
 	e := &handlers.Evaluator{
-		Forge: forge, Facts: facts, Policies: policies, Account: handlers.NewAccount(forge),
+		Forge: forge, Facts: facts, Policies: policies, Demand: demand, Account: handlers.NewAccount(forge),
 		Clusters: clusterNames(clusters), Bots: bots(c), Log: quiet, Now: time.Now,
 	}
 	return e.Look(ctx, repo, t.number)
@@ -174,6 +179,14 @@ func (m *memoryFacts) Put(_ context.Context, f fact.Fact) (bool, error) {
 // PutAfterList implements [kube.Writer].
 func (m *memoryFacts) PutAfterList(ctx context.Context, f fact.Fact) (bool, error) {
 	return m.Put(ctx, f)
+}
+
+// Delete implements [handlers.FactStore].
+func (m *memoryFacts) Delete(_ context.Context, k fact.Key) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.facts, k)
+	return nil
 }
 
 // Beat implements [kube.Writer]: a cluster that was heard from is not silent.

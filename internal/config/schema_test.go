@@ -62,7 +62,7 @@ func reflectSchema(t *testing.T, title string, of any) []byte {
 		RequiredFromJSONSchemaTags: true,
 		Namer:                      schemaName,
 	}
-	for _, dir := range []string{".", "../policy"} {
+	for _, dir := range []string{".", "../policy", "../precondition"} {
 		if err := r.AddGoComments("signalbox/internal/config", dir, jsonschema.WithFullComment()); err != nil {
 			t.Fatal(err)
 		}

@@ -7,23 +7,31 @@ import (
 	"slices"
 	"strings"
 
+	"signalbox/internal/fact"
 	"signalbox/internal/policy"
+	"signalbox/internal/precondition"
 	"signalbox/internal/pull"
 )
 
-// maxRounds bounds how often a verdict may ask for more answers. One round
-// answers all questions that the facts raise; another is only needed if a
-// policy asks more once it has them.
-const maxRounds = 4
+// maxRounds bounds how often a verdict may ask for more. One round answers all
+// that the facts raise; another is only needed if a policy asks more once it
+// has them, as of a pull request that depends on one that depends on another.
+const maxRounds = 8
 
-// decide evaluates inputs with the facts of now, and answers the questions of
+// decide evaluates inputs with the facts of now. It sees to it that the facts
+// that the verdict wishes for are collected, and answers the questions of
 // ancestry that come up. The answers are kept in the inputs.
 func (r *run) decide(ctx context.Context, in *Inputs, facts *factLog) (policy.Verdict, error) {
 	input := r.input(in, facts)
+	wished := map[fact.Key]bool{}
 	for range maxRounds {
 		verdict := policy.Evaluate(input)
 		verdict.Notes = in.Notes
-		if len(verdict.Asks) == 0 {
+		more, err := r.collect(ctx, verdict.Wishes, wished, facts)
+		if err != nil {
+			return policy.Verdict{}, err
+		}
+		if !more && len(verdict.Asks) == 0 {
 			return verdict, nil
 		}
 		for _, ask := range verdict.Asks {
@@ -35,20 +43,49 @@ func (r *run) decide(ctx context.Context, in *Inputs, facts *factLog) (policy.Ve
 			in.Answers = append(in.Answers, Answered{ask, answer})
 		}
 	}
-	return policy.Verdict{}, errors.New("the policy asks more and more questions of ancestry")
+	return policy.Verdict{}, errors.New("the policy asks for more and more")
+}
+
+// collect sees to the wishes that this evaluation did not have before, and
+// reports whether any fact has to be looked up again for it.
+func (r *run) collect(ctx context.Context, wishes []fact.Wish, wished map[fact.Key]bool, facts *factLog) (more bool, err error) {
+	var fresh []fact.Wish
+	for _, w := range wishes {
+		if !wished[w.Key] {
+			wished[w.Key] = true
+			fresh = append(fresh, w)
+		}
+	}
+	if len(fresh) == 0 {
+		return false, nil
+	}
+	began, err := r.Demand.Collect(ctx, fresh)
+	if err != nil {
+		return false, fmt.Errorf("collect facts: %w", err)
+	}
+	if len(began) == 0 {
+		return false, nil
+	}
+	if err := r.Facts.Sync(ctx); err != nil {
+		return false, fmt.Errorf("look at the collected facts: %w", err)
+	}
+	for _, k := range began {
+		facts.forget(k)
+	}
+	return true, nil
 }
 
 func (r *run) ancestry(ctx context.Context, ask policy.Ask) (policy.Answer, error) {
 	contained, err := r.Forge.Contains(ctx, r.repo, ask.Applied, ask.Needed)
 	switch {
 	case errors.Is(err, pull.ErrUnknownCommit):
-		return policy.Foreign, nil
+		return precondition.Foreign, nil
 	case err != nil:
 		return "", fmt.Errorf("ask whether %s contains %s: %w", ask.Applied, ask.Needed, err)
 	case contained:
-		return policy.Contained, nil
+		return precondition.Contained, nil
 	default:
-		return policy.NotContained, nil
+		return precondition.NotContained, nil
 	}
 }
 

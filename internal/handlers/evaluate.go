@@ -11,20 +11,10 @@ import (
 	"time"
 
 	"signalbox/internal/decision"
-	"signalbox/internal/fact"
 	"signalbox/internal/policy"
 	"signalbox/internal/pull"
 	"signalbox/internal/work"
 )
-
-// FactReader reads facts.
-type FactReader interface {
-	Lookup(key fact.Key) (fact.Fact, bool)
-	// Revision grows with every change of a fact; 0 for none.
-	Revision(key fact.Key) uint64
-	// Sync waits until every change made before the call can be read.
-	Sync(ctx context.Context) error
-}
 
 // Meter counts evaluations.
 type Meter interface {
@@ -40,8 +30,10 @@ type Evaluator struct {
 	Records      Records
 	Index        *Index
 	Facts        FactReader
-	Queue        Queue
-	Ledger       Ledger
+	// Demand collects the facts that verdicts wish for.
+	Demand *Demand
+	Queue  Queue
+	Ledger Ledger
 	People       *People
 	Policies     *Policies
 	// Clusters are the names of all configured clusters. Bots are the accounts
@@ -346,48 +338,24 @@ func (r *run) forget(ctx context.Context, why string) error {
 }
 
 // sameVerdict reports whether two verdicts say the same to people. When to look
-// again is nothing that is said.
+// again, and when what was found was last read, is nothing that is said.
 func sameVerdict(a, b policy.Verdict) bool {
 	a.LookAgain, b.LookAgain = time.Time{}, time.Time{}
 	a.Reads, b.Reads = nil, nil
+	a.Wishes, b.Wishes = nil, nil
 	a.Notes, b.Notes = nil, nil
+	a.Results, b.Results = undated(a.Results), undated(b.Results)
 	return reflect.DeepEqual(a, b)
 }
 
-// factLog looks facts up, each once, and remembers their revisions.
-type factLog struct {
-	from      FactReader
-	facts     map[fact.Key]looked
-	revisions map[fact.Key]uint64
-}
-
-type looked struct {
-	fact fact.Fact
-	ok   bool
-}
-
-func newFactLog(from FactReader) *factLog {
-	return &factLog{from: from, facts: map[fact.Key]looked{}, revisions: map[fact.Key]uint64{}}
-}
-
-// Lookup implements [policy.Facts].
-func (l *factLog) Lookup(k fact.Key) (fact.Fact, bool) {
-	if f, seen := l.facts[k]; seen {
-		return f.fact, f.ok
-	}
-	// The revision first: if the fact changes in between, the difference is seen.
-	l.revisions[k] = l.from.Revision(k)
-	f, ok := l.from.Lookup(k)
-	l.facts[k] = looked{f, ok}
-	return f, ok
-}
-
-// changed reports whether a fact that was looked up has changed since.
-func (l *factLog) changed() bool {
-	for k, revision := range l.revisions {
-		if l.from.Revision(k) != revision {
-			return true
+// undated returns results without the times at which they were read.
+func undated(results []policy.Result) []policy.Result {
+	results = slices.Clone(results)
+	for i := range results {
+		results[i].Checks = slices.Clone(results[i].Checks)
+		for j := range results[i].Checks {
+			results[i].Checks[j].ReadAt = time.Time{}
 		}
 	}
-	return false
+	return results
 }

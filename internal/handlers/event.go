@@ -7,6 +7,7 @@ import (
 
 	"signalbox/internal/decision"
 	"signalbox/internal/events"
+	"signalbox/internal/fact"
 	"signalbox/internal/pull"
 	"signalbox/internal/render"
 	"signalbox/internal/work"
@@ -20,6 +21,13 @@ type Events struct {
 	Index   *Index
 	Account *Account
 	Ledger  Ledger
+	// Forge reads what verdicts wish for of the forge.
+	Forge FactReading
+}
+
+// FactReading reads a fact of the forge again.
+type FactReading interface {
+	Read(ctx context.Context, key fact.Key) error
 }
 
 // Handle handles one event; it may be called at the same time for others.
@@ -43,7 +51,24 @@ func (h *Events) Handle(ctx context.Context, e events.Event) error {
 }
 
 func (h *Events) pullChanged(ctx context.Context, p events.PullChanged) error {
-	return h.soon(ctx, "pull request "+p.Action, pull.Ref{RepoID: p.Repo.ID, Number: p.Number})
+	return errors.Join(
+		h.soon(ctx, "pull request "+p.Action, pull.Ref{RepoID: p.Repo.ID, Number: p.Number}),
+		h.readAgain(ctx, fact.PullKey(p.Repo.Owner, p.Repo.Name, p.Number)),
+	)
+}
+
+// readAgain reads those of some facts again that a verdict wishes for.
+func (h *Events) readAgain(ctx context.Context, keys ...fact.Key) error {
+	if err := h.Records.Sync(ctx); err != nil {
+		return fmt.Errorf("read facts again: %w", err)
+	}
+	var errs []error
+	for _, k := range keys {
+		if h.Index.Wished(k) {
+			errs = append(errs, h.Forge.Read(ctx, k))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // branchPushed asks for every pull request into the branch: what it is compared
@@ -80,11 +105,11 @@ func (h *Events) commentChanged(ctx context.Context, e events.Event, p events.Co
 	return h.soon(ctx, "comment "+string(p.Action), pull.Ref{RepoID: p.Repo.ID, Number: p.Number})
 }
 
-// statusPosted looks after signalbox's own contexts when somebody else posted
-// one.
+// statusPosted reads the statuses of the commit again, and looks after
+// signalbox's own contexts when somebody else posted one.
 func (h *Events) statusPosted(ctx context.Context, p events.StatusPosted) error {
 	if !render.OwnContext(p.Context) {
-		return nil
+		return h.readAgain(ctx, fact.StatusesKey(p.Repo.ID, p.SHA))
 	}
 	self, err := h.Account.Self(ctx)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"signalbox/internal/decision"
 	"signalbox/internal/policy"
+	"signalbox/internal/precondition"
 	"signalbox/internal/pull"
 )
 
@@ -86,7 +87,7 @@ func (r *run) read(ctx context.Context, p pull.Pull) (Inputs, error) {
 		in.Notes = old.Notes
 	}
 	if last.Base.SHA == p.Base.SHA {
-		in.Answers = slices.DeleteFunc(slices.Clone(old.Answers), func(a Answered) bool { return a.Answer == policy.Foreign })
+		in.Answers = slices.DeleteFunc(slices.Clone(old.Answers), func(a Answered) bool { return a.Answer == precondition.Foreign })
 	}
 	return in, nil
 }

@@ -37,6 +37,8 @@ type Reconciler struct {
 	// leaves; [pull.ErrForbidden] if that cannot be seen.
 	Gaps  func(ctx context.Context, repo pull.Repo, branch string) ([]string, error)
 	Facts FactWriter
+	// Refresh reads what verdicts wish for of the forge.
+	Refresh func(ctx context.Context) error
 	// Every is the time between two ticks.
 	Every time.Duration
 	Now   func() time.Time
@@ -69,6 +71,7 @@ func (h *Reconciler) reconcile(ctx context.Context) error {
 		}
 		errs = append(errs, h.repository(ctx, repo))
 	}
+	errs = append(errs, h.Refresh(ctx))
 	return errors.Join(errs...)
 }
 

@@ -40,6 +40,7 @@ func TestOldTicksAreGivenUp(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			h := &handlers.Reconciler{
 				Repositories: handlers.NewRepositories(noForge{}, []handlers.RepositorySetting{{Owner: "ops", Name: "home-gitops"}}),
+				Refresh:      func(context.Context) error { return nil },
 				Every:        5 * time.Minute,
 				Now:          func() time.Time { return start.Add(test.age) },
 				Log:          slog.New(slog.DiscardHandler),

@@ -23,7 +23,7 @@ func (e *evaluation) approvals(inForce []*Policy, overriding overriding) []Appro
 	var results []ApprovalResult
 	add := func(pol *Policy, name string, rule *ApprovalRule) {
 		r := e.approval(name, rule)
-		if r.State.open() && overriding.passes(pol, RuleKey("approval", r.Name)) {
+		if r.State.Open() && overriding.passes(pol, RuleKey("approval", r.Name)) {
 			r.State = Overridden
 		}
 		results = append(results, r)
@@ -346,6 +346,9 @@ func (e *evaluation) rejections() []Rejection {
 	}
 	return rejections
 }
+
+// short abbreviates a commit id for people.
+func short(sha string) string { return sha[:min(len(sha), 10)] }
 
 func plural(n int, noun string) string {
 	if n == 1 {

@@ -9,6 +9,5 @@
 //
 // What cannot be known is [Unknown], and Unknown never passes.
 //
-// To add a kind of precondition, write its check in a file of its own, add its
-// field to [Precondition] and its row to kinds.
+// The kinds of preconditions are in package precondition.
 package policy

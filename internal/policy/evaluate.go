@@ -9,14 +9,9 @@ import (
 
 	"signalbox/internal/decision"
 	"signalbox/internal/fact"
+	"signalbox/internal/precondition"
 	"signalbox/internal/pull"
 )
-
-// Facts is where facts are looked up. It must not change during an evaluation
-// in a way that one key gives two answers.
-type Facts interface {
-	Lookup(fact.Key) (fact.Fact, bool)
-}
 
 // Proposal is a policy that is not in force yet.
 type Proposal struct {
@@ -42,7 +37,7 @@ type Input struct {
 	// Proposal is the policy that the pull request brings, if it changes it. It
 	// is not in force.
 	Proposal *Proposal
-	Facts    Facts
+	Facts    precondition.Facts
 	// Answers holds what is known of ancestry.
 	Answers map[Ask]Answer
 	// Teams are by the key that [TeamKey] makes.
@@ -74,7 +69,9 @@ func TeamKey(team, owner string) string {
 // clock and keeps nothing.
 func Evaluate(in Input) Verdict {
 	p := &in.Snapshot.Pull
-	e := &evaluation{in: &in, read: map[fact.Key]bool{}, asked: map[Ask]bool{}}
+	e := &evaluation{in: &in, reading: precondition.Evaluation{
+		Snapshot: in.Snapshot, Facts: in.Facts, Answers: in.Answers, Clusters: in.Clusters, Now: in.Now,
+	}}
 	v := Verdict{
 		Ref: p.Ref(), Head: p.Head.SHA, Base: p.Base.Name,
 		Problems:   slices.Clone(in.Problems),
@@ -85,10 +82,10 @@ func Evaluate(in Input) Verdict {
 		v.Proposed = e.propose(v)
 	}
 	e.rules(&v, in.Repository)
-	if f, ok := e.fact(fact.ProtectionKey(p.Repo.ID, p.Base.Name)); ok && f.Protection != nil {
+	if f, ok := e.reading.Fact(fact.ProtectionKey(p.Repo.ID, p.Base.Name)); ok && f.Protection != nil {
 		v.Gaps = f.Protection.Gaps
 	}
-	v.Reads, v.Asks, v.LookAgain = e.reads, e.asks, e.lookAgain
+	v.Reads, v.Wishes, v.Asks, v.LookAgain = e.reading.Reads(), e.reading.Wishes(), e.reading.Asks(), e.reading.LookAgain()
 	return v
 }
 
@@ -104,7 +101,7 @@ func (e *evaluation) rules(v *Verdict, repository *Policy) {
 		v.Policies = append(v.Policies, pol.Name)
 		for i := range pol.file.Preconditions {
 			r := e.precondition(pol, &pol.file.Preconditions[i])
-			if r.State.open() && overriding.passes(pol, RuleKey("precondition", r.Name)) {
+			if r.State.Open() && overriding.passes(pol, RuleKey("precondition", r.Name)) {
 				r.State = Overridden
 			}
 			v.Results = append(v.Results, r)
@@ -126,43 +123,10 @@ func (e *evaluation) propose(like Verdict) *Proposed {
 	return &Proposed{Preconditions: like.Preconditions, Approval: like.Approval}
 }
 
-// evaluation collects what one call of Evaluate read.
+// evaluation is one call of Evaluate.
 type evaluation struct {
-	in        *Input
-	read      map[fact.Key]bool
-	reads     []fact.Key
-	asked     map[Ask]bool
-	asks      []Ask
-	lookAgain time.Time
-}
-
-// fact looks a fact up and notes that it was read. An absent fact is not found.
-func (e *evaluation) fact(k fact.Key) (fact.Fact, bool) {
-	if !e.read[k] {
-		e.read[k] = true
-		e.reads = append(e.reads, k)
-	}
-	f, ok := e.in.Facts.Lookup(k)
-	return f, ok && !f.Absent
-}
-
-// contains answers a question of ancestry; ok is false while nobody knows.
-func (e *evaluation) contains(a Ask) (answer Answer, ok bool) {
-	if a.Applied == a.Needed {
-		return Contained, true
-	}
-	if answer, ok = e.in.Answers[a]; !ok && !e.asked[a] {
-		e.asked[a] = true
-		e.asks = append(e.asks, a)
-	}
-	return answer, ok
-}
-
-// again notes a time at which the verdict may change by itself.
-func (e *evaluation) again(t time.Time) {
-	if t.After(e.in.Now) && (e.lookAgain.IsZero() || t.Before(e.lookAgain)) {
-		e.lookAgain = t
-	}
+	in      *Input
+	reading precondition.Evaluation
 }
 
 func (e *evaluation) precondition(pol *Policy, p *Precondition) Result {
@@ -172,40 +136,11 @@ func (e *evaluation) precondition(pol *Policy, p *Precondition) Result {
 		r.State, r.Reason = NotApplicable, "is not about this change"
 		return r
 	}
-	check := p.check()
 	clusters := pol.file.clusters(files, e.in.Clusters)
-	if len(clusters) == 0 {
-		r.State, r.Reason = Unknown, "signalbox watches no cluster, so nobody can tell"
-		return r
-	}
-	for _, c := range clusters {
-		finding := e.onCluster(check, c)
-		finding.Cluster = c
-		r.Checks = append(r.Checks, finding)
-	}
-	worst := slices.MaxFunc(r.Checks, func(a, b Check) int { return resultRank[a.State] - resultRank[b.State] })
+	r.Checks = p.Given()[0].Kind.Evaluate(&e.reading, clusters)
+	worst := slices.MaxFunc(r.Checks, func(a, b Check) int { return precondition.Worse(a.State, b.State) })
 	r.State, r.Reason, r.Brief = worst.State, worst.Reason, worst.Brief
 	return r
-}
-
-// onCluster evaluates a check on a cluster that may not be known at all.
-func (e *evaluation) onCluster(c check, cluster string) Check {
-	if !slices.Contains(e.in.Clusters, cluster) {
-		return Check{State: Unknown, Reason: fmt.Sprintf("the policy names cluster %s, which signalbox does not watch", cluster)}
-	}
-	beat, ok := e.fact(fact.HeartbeatKey(cluster))
-	switch {
-	case !ok || beat.Heartbeat == nil || (beat.Heartbeat.Silent && beat.Heartbeat.LastHeard.IsZero()):
-		return Check{State: Unknown, Reason: fmt.Sprintf("cluster %s has not been heard from yet", cluster)}
-	case beat.Heartbeat.Silent:
-		heard := beat.Heartbeat.LastHeard
-		return Check{State: Unknown, Since: heard, Reason: fmt.Sprintf("nothing has been heard from cluster %s since %s", cluster, stamp(heard))}
-	}
-	known, ok := e.fact(fact.ClusterKey(cluster))
-	if !ok || known.Cluster == nil {
-		return Check{State: Unknown, Reason: fmt.Sprintf("it is not known yet what cluster %s has", cluster)}
-	}
-	return c.evaluate(e, cluster, known.Cluster)
 }
 
 // stamp writes a time for people. It is absolute, so that a comment stays true

@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"signalbox/internal/fact"
 	"signalbox/internal/policy"
+	"signalbox/internal/precondition"
 	"signalbox/internal/pull"
 )
 
@@ -35,6 +37,17 @@ type factMap map[fact.Key]fact.Fact
 func (m factMap) Lookup(k fact.Key) (fact.Fact, bool) {
 	f, ok := m[k]
 	return f, ok
+}
+
+func (m factMap) Select(source, scope, kind string) []fact.Fact {
+	var out []fact.Fact
+	for _, f := range m {
+		if f.Key.Source == source && f.Key.Scope == scope && f.Key.Kind == kind {
+			out = append(out, f)
+		}
+	}
+	slices.SortFunc(out, func(a, b fact.Fact) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	return out
 }
 
 func (m factMap) put(f fact.Fact) { m[f.Key] = f }
@@ -243,13 +256,13 @@ func TestFluxPrecondition(t *testing.T) {
 		{
 			name: "contains the base, a later commit", options: ", contains: base", want: policy.Met,
 			change:  set(func(f *fact.Flux) { f.Applied = "main/" + nextSHA }),
-			answers: map[policy.Ask]policy.Answer{{Applied: nextSHA, Needed: baseSHA}: policy.Contained},
+			answers: map[policy.Ask]policy.Answer{{Applied: nextSHA, Needed: baseSHA}: precondition.Contained},
 			reason:  "Kustomization flux-system/platform-config on prod is Ready at dddddddddd",
 		},
 		{
 			name: "does not contain the base", options: ", contains: base", want: policy.Unmet,
 			change:  set(func(f *fact.Flux) { f.Applied = "main@sha1:" + oldSHA }),
-			answers: map[policy.Ask]policy.Answer{{Applied: oldSHA, Needed: baseSHA}: policy.NotContained},
+			answers: map[policy.Ask]policy.Answer{{Applied: oldSHA, Needed: baseSHA}: precondition.NotContained},
 			reason:  "Kustomization flux-system/platform-config on prod has applied bbbbbbbbbb, which does not contain the tip cccccccccc of main yet",
 		},
 		{
@@ -260,13 +273,13 @@ func TestFluxPrecondition(t *testing.T) {
 		{
 			name: "a commit of another repository", options: ", contains: base", want: policy.Unmet,
 			change:  set(func(f *fact.Flux) { f.Applied = "main@sha1:" + oldSHA }),
-			answers: map[policy.Ask]policy.Answer{{Applied: oldSHA, Needed: baseSHA}: policy.Foreign},
+			answers: map[policy.Ask]policy.Answer{{Applied: oldSHA, Needed: baseSHA}: precondition.Foreign},
 			reason:  "Kustomization flux-system/platform-config on prod has applied bbbbbbbbbb, which is no commit of this repository",
 		},
 		{
 			name: "another branch, though it contains the base", options: ", contains: base", want: policy.Unmet,
 			change:  set(func(f *fact.Flux) { f.Applied = "staging@sha1:" + nextSHA }),
-			answers: map[policy.Ask]policy.Answer{{Applied: nextSHA, Needed: baseSHA}: policy.Contained},
+			answers: map[policy.Ask]policy.Answer{{Applied: nextSHA, Needed: baseSHA}: precondition.Contained},
 			reason:  "Kustomization flux-system/platform-config on prod follows staging, not main",
 		},
 		{
@@ -316,7 +329,7 @@ func TestVerdictSaysWhatItNeeds(t *testing.T) {
 	if diff := cmp.Diff([]policy.Ask{ask}, v.Asks); diff != "" {
 		t.Errorf("asks (-want +got):\n%s", diff)
 	}
-	in.Answers = map[policy.Ask]policy.Answer{ask: policy.Contained}
+	in.Answers = map[policy.Ask]policy.Answer{ask: precondition.Contained}
 	v = policy.Evaluate(in)
 	wantReads := []fact.Key{fact.HeartbeatKey("prod"), fact.ClusterKey("prod"), fact.Kube("prod", "Kustomization", "flux-system", "platform-config"), fact.ProtectionKey(7, "main")}
 	if diff := cmp.Diff(wantReads, v.Reads); diff != "" {

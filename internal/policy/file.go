@@ -1,6 +1,9 @@
 package policy
 
-import "signalbox/internal/yamlfile"
+import (
+	"signalbox/internal/precondition"
+	"signalbox/internal/yamlfile"
+)
 
 // Path is where a repository keeps its policy.
 const Path = ".gitea/signalbox.yaml"
@@ -74,26 +77,7 @@ type Precondition struct {
 	// count, and if every other field given matches, the rule is not for the
 	// pull request.
 	Unless *Scope `yaml:"unless" json:"unless,omitempty"`
-	// Flux asks that an object of Flux is Ready on each target cluster.
-	Flux *FluxCheck `yaml:"flux" json:"flux,omitempty"`
-}
-
-// FluxCheck asks that one object of Flux is Ready: not being deleted, not
-// suspended, its latest generation observed, and its Ready condition True.
-// Exactly one kind of object is given, as "namespace/name".
-type FluxCheck struct {
-	Kustomization  string `yaml:"kustomization" json:"kustomization,omitempty"`
-	HelmRelease    string `yaml:"helmRelease" json:"helmRelease,omitempty"`
-	GitRepository  string `yaml:"gitRepository" json:"gitRepository,omitempty"`
-	OCIRepository  string `yaml:"ociRepository" json:"ociRepository,omitempty"`
-	HelmRepository string `yaml:"helmRepository" json:"helmRepository,omitempty"`
-	HelmChart      string `yaml:"helmChart" json:"helmChart,omitempty"`
-	Bucket         string `yaml:"bucket" json:"bucket,omitempty"`
-	// Contains asks that the applied revision contains a commit: "base" is the
-	// tip of the base branch. It needs an object that follows Git.
-	Contains string `yaml:"contains" json:"contains,omitempty" jsonschema:"enum=base"`
-	// Settle is how long the object must have been Ready without a break.
-	Settle yamlfile.Duration `yaml:"settle" json:"settle,omitempty"`
+	precondition.Kinds `yaml:",inline"`
 }
 
 // ApprovalRule asks for the agreement of people. The author of the pull request
@@ -118,9 +102,6 @@ const (
 	SurviveNone          = "none"
 	SurviveIdenticalDiff = "identical-diff"
 )
-
-// containsBase is the value of [FluxCheck.Contains].
-const containsBase = "base"
 
 // People are accounts, by name or by team.
 type People struct {

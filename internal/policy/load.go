@@ -8,6 +8,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"signalbox/internal/precondition"
 	"signalbox/internal/yamlfile"
 )
 
@@ -161,15 +162,14 @@ func (v *validator) precondition(at yamlfile.Path, p *Precondition, names map[st
 	v.name(at, p.Name, names)
 	v.scope(at, p.Scope)
 	v.unless(at, p.Unless)
-	given := 0
-	for _, k := range kinds {
-		if c := k.of(p); c != nil {
-			given++
-			c.validate(v, at.At(k.name))
-		}
+	given := p.Given()
+	kinds := precondition.NewValidator(v.doc)
+	for _, k := range given {
+		k.Kind.Validate(kinds, at.At(k.Name))
 	}
-	if given != 1 {
-		v.add(at, "give exactly one of: "+strings.Join(kindNames(), ", "), "has %d kinds of check", given)
+	v.problems = append(v.problems, kinds.Problems()...)
+	if len(given) != 1 {
+		v.add(at, "give exactly one of: "+strings.Join(precondition.Names(), ", "), "has %d kinds of check", len(given))
 	}
 }
 

@@ -17,12 +17,12 @@ func RuleKey(kind, name string) string { return kind + ": " + name }
 func (v *Verdict) OpenRules() []string {
 	var keys []string
 	for _, r := range v.Results {
-		if r.State.open() {
+		if r.State.Open() {
 			keys = append(keys, RuleKey("precondition", r.Name))
 		}
 	}
 	for _, a := range v.Approvals {
-		if a.State.open() {
+		if a.State.Open() {
 			keys = append(keys, RuleKey("approval", a.Name))
 		}
 	}
@@ -118,7 +118,7 @@ func (e *evaluation) passedBy(pol *Policy) map[string]bool {
 		if !ok || e.voidPerson(person) != "" || !e.onOverrideList(pol, person) || !e.in.Now.Before(until) {
 			continue
 		}
-		e.again(until)
+		e.reading.Again(until)
 		for _, key := range o.Passes {
 			people[key]++
 			passed[key] = people[key] >= need

@@ -5,6 +5,7 @@ import (
 
 	"signalbox/internal/decision"
 	"signalbox/internal/fact"
+	"signalbox/internal/precondition"
 	"signalbox/internal/pull"
 )
 
@@ -34,23 +35,24 @@ func Worst(a, b GateState) GateState {
 	return a
 }
 
-// ResultState is the state of one rule.
-type ResultState string
+// What a rule and a precondition find is said in the words of package
+// precondition.
+type (
+	ResultState = precondition.State
+	Check       = precondition.Check
+	Evidence    = precondition.Evidence
+	Ask         = precondition.Ask
+	Answer      = precondition.Answer
+)
 
 // The states of a rule.
 const (
-	Met           ResultState = "met"
-	NotApplicable ResultState = "not-applicable"
-	Unknown       ResultState = "unknown"
-	Unmet         ResultState = "unmet"
-	// Overridden: unmet or unknown, and passed by an override.
-	Overridden ResultState = "overridden"
+	Met           = precondition.Met
+	NotApplicable = precondition.NotApplicable
+	Unknown       = precondition.Unknown
+	Unmet         = precondition.Unmet
+	Overridden    = precondition.Overridden
 )
-
-var resultRank = map[ResultState]int{NotApplicable: 0, Met: 1, Overridden: 2, Unknown: 3, Unmet: 4}
-
-// open reports whether a rule keeps its gate from being clear.
-func (s ResultState) open() bool { return s == Unmet || s == Unknown }
 
 // Gate is the verdict of one commit status: its state and the first reason, in
 // plain words and one line.
@@ -95,6 +97,8 @@ type Verdict struct {
 	// Reads are the facts that were looked up, present or not, without
 	// repetition: a change of any of them asks for another evaluation.
 	Reads []fact.Key `json:"reads,omitempty"`
+	// Wishes are those of them that are collected only while they are wished for.
+	Wishes []fact.Wish `json:"wishes,omitempty"`
 	// Asks are the questions of ancestry that had no answer in the input. While
 	// there is one, the verdict is not final.
 	Asks []Ask `json:"asks,omitempty"`
@@ -116,25 +120,6 @@ type Result struct {
 	Brief  string `json:"brief,omitempty"`
 	// Checks are the single findings, one for each cluster.
 	Checks []Check `json:"checks,omitempty"`
-}
-
-// Check is one finding of a precondition, such as on one cluster.
-type Check struct {
-	// Cluster is empty for what concerns none.
-	Cluster string      `json:"cluster,omitempty"`
-	State   ResultState `json:"state"`
-	Reason  string      `json:"reason"`
-	Brief   string      `json:"brief,omitempty"`
-	// Since is when it came into this state; zero if not known.
-	Since    time.Time  `json:"since,omitzero"`
-	Evidence []Evidence `json:"evidence,omitempty"`
-}
-
-// Evidence is one thing that was looked at.
-type Evidence struct {
-	Label string `json:"label"`
-	// Value may have many lines and comes from outside: escape it.
-	Value string `json:"value"`
 }
 
 // ApprovalResult is the state of one approval rule.
@@ -190,21 +175,3 @@ type Proposed struct {
 	Preconditions Gate `json:"preconditions"`
 	Approval      Gate `json:"approval"`
 }
-
-// Ask is a question of ancestry: does the history of Applied contain Needed?
-// Both are full commit ids.
-type Ask struct {
-	Applied string `json:"applied"`
-	Needed  string `json:"needed"`
-}
-
-// Answer is what is known of an [Ask].
-type Answer string
-
-// The answers to an [Ask].
-const (
-	Contained    Answer = "contained"
-	NotContained Answer = "not-contained"
-	// Foreign: the repository does not have the applied commit.
-	Foreign Answer = "foreign"
-)

@@ -1,4 +1,4 @@
-package policy
+package precondition
 
 import (
 	"cmp"
@@ -10,13 +10,41 @@ import (
 	"signalbox/internal/yamlfile"
 )
 
+// Flux asks that one object of Flux is Ready: not being deleted, not
+// suspended, its latest generation observed, and its Ready condition True.
+// Exactly one kind of object is given, as "namespace/name".
+type Flux struct {
+	Kustomization  string `yaml:"kustomization" json:"kustomization,omitempty"`
+	HelmRelease    string `yaml:"helmRelease" json:"helmRelease,omitempty"`
+	GitRepository  string `yaml:"gitRepository" json:"gitRepository,omitempty"`
+	OCIRepository  string `yaml:"ociRepository" json:"ociRepository,omitempty"`
+	HelmRepository string `yaml:"helmRepository" json:"helmRepository,omitempty"`
+	HelmChart      string `yaml:"helmChart" json:"helmChart,omitempty"`
+	Bucket         string `yaml:"bucket" json:"bucket,omitempty"`
+	// Contains asks that the applied revision contains a commit: "base" is the
+	// tip of the base branch. It needs an object that follows Git.
+	Contains string `yaml:"contains" json:"contains,omitempty" jsonschema:"enum=base"`
+	// Settle is how long the object must have been Ready without a break.
+	Settle yamlfile.Duration `yaml:"settle" json:"settle,omitempty"`
+}
+
+// containsBase is the value of [Flux.Contains].
+const containsBase = "base"
+
+// Object returns the object that a valid check asks about.
+func (c *Flux) Object() (kind, namespace, name string) {
+	o := c.objects()[0]
+	namespace, name, _ = strings.Cut(o.ref, "/")
+	return o.kind, namespace, name
+}
+
 // object names the object of a flux check.
 type object struct {
 	field, kind, ref string
 }
 
 // objects returns those that are given; a valid check has one.
-func (c *FluxCheck) objects() []object {
+func (c *Flux) objects() []object {
 	var given []object
 	for _, o := range []object{
 		{"kustomization", "Kustomization", c.Kustomization},
@@ -34,34 +62,39 @@ func (c *FluxCheck) objects() []object {
 	return given
 }
 
-func (c *FluxCheck) validate(v *validator, at yamlfile.Path) {
+// Validate implements [Kind].
+func (c *Flux) Validate(v *Validator, at yamlfile.Path) {
 	given := c.objects()
 	if len(given) != 1 {
-		v.add(at, `give exactly one, such as kustomization: flux-system/apps`, "names %d objects", len(given))
+		v.Add(at, `give exactly one, such as kustomization: flux-system/apps`, "names %d objects", len(given))
 		return
 	}
 	o := given[0]
 	namespace, name, ok := strings.Cut(o.ref, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-		v.add(at.At(o.field), `write "namespace/name"`, "%q does not name an object", o.ref)
+		v.Add(at.At(o.field), `write "namespace/name"`, "%q does not name an object", o.ref)
 	}
 	switch {
 	case c.Contains != "" && c.Contains != containsBase:
-		v.add(at.At("contains"), "write contains: base", "%q is not known", c.Contains)
+		v.Add(at.At("contains"), "write contains: base", "%q is not known", c.Contains)
 	case c.Contains != "" && o.kind != "Kustomization" && o.kind != "GitRepository":
-		v.add(at.At("contains"), "ask it of a kustomization or a gitRepository", "a %s follows no branch of Git", o.kind)
+		v.Add(at.At("contains"), "ask it of a kustomization or a gitRepository", "a %s follows no branch of Git", o.kind)
 	}
 }
 
-// evaluate implements check with the rules of Flux for what is ready: see
+// Evaluate implements [Kind] with the rules of Flux for what is ready: see
 // https://fluxcd.io/flux/components/kustomize/kustomizations/#kustomization-status.
-func (c *FluxCheck) evaluate(e *evaluation, cluster string, known *fact.Cluster) Check {
+func (c *Flux) Evaluate(e *Evaluation, clusters []string) []Check {
+	return e.onEach(clusters, func(cluster string) Check { return c.on(e, cluster) })
+}
+
+func (c *Flux) on(e *Evaluation, cluster string) Check {
 	o := c.objects()[0]
-	if finding, ok := watched(o.kind, cluster, known); !ok {
+	if finding, ok := e.watched(o.kind, cluster); !ok {
 		return finding
 	}
 	namespace, name, _ := strings.Cut(o.ref, "/")
-	f, ok := e.fact(fact.Kube(cluster, o.kind, namespace, name))
+	f, ok := e.Fact(fact.Kube(cluster, o.kind, namespace, name))
 	if !ok || f.Flux == nil {
 		finding := Check{State: Unmet, Reason: fmt.Sprintf("%s %s does not exist on %s", o.kind, o.ref, cluster)}
 		if ok || f.Absent {
@@ -69,7 +102,7 @@ func (c *FluxCheck) evaluate(e *evaluation, cluster string, known *fact.Cluster)
 		}
 		return finding
 	}
-	finding := Check{State: Met, Since: f.Since, Evidence: fluxEvidence(o, f)}
+	finding := Check{State: Met, Since: f.Since, ReadAt: f.SeenAt, Evidence: fluxEvidence(o, f)}
 	subject := fmt.Sprintf("%s %s on %s", o.kind, o.ref, cluster)
 	if state, why := readiness(f.Flux); state != Met {
 		finding.State, finding.Reason = state, subject+" "+why
@@ -80,13 +113,14 @@ func (c *FluxCheck) evaluate(e *evaluation, cluster string, known *fact.Cluster)
 		return finding
 	}
 	if c.Contains == containsBase {
-		if state, why := c.containsBase(e, f.Flux); state != Met {
+		base := e.Snapshot.Pull.Base
+		if state, why := e.applied(f.Flux, base.Name, base.SHA, "the tip "+short(base.SHA)); state != Met {
 			finding.State, finding.Reason = state, subject+" "+why
 			return finding
 		}
 	}
-	if settled := f.Since.Add(c.Settle.D()); c.Settle > 0 && e.in.Now.Before(settled) {
-		e.again(settled)
+	if settled := f.Since.Add(c.Settle.D()); c.Settle > 0 && e.Now.Before(settled) {
+		e.Again(settled)
 		finding.State = Unmet
 		finding.Reason = fmt.Sprintf("%s has been Ready only since %s; it must stay so until %s", subject, stamp(f.Since), stamp(settled.Add(time.Minute-1)))
 		return finding
@@ -95,28 +129,28 @@ func (c *FluxCheck) evaluate(e *evaluation, cluster string, known *fact.Cluster)
 	return finding
 }
 
-// watched reports whether all objects of a kind are known, and if not, a
-// finding that says why.
-func watched(kind, cluster string, known *fact.Cluster) (Check, bool) {
-	w, ok := known.Kinds[strings.ToLower(kind)]
-	finding := Check{State: Unknown, Since: w.Since}
+// watched reports whether all objects of a kind of Flux are known, and if not,
+// a finding that says why.
+func (e *Evaluation) watched(kind, cluster string) (Check, bool) {
+	known, ok := e.Fact(fact.ClusterKey(cluster))
+	if !ok || known.Cluster == nil {
+		return Check{State: Unknown, Reason: fmt.Sprintf("it is not known yet what cluster %s has", cluster)}, false
+	}
+	w, ok := known.Cluster.Kinds[strings.ToLower(kind)]
 	switch {
 	case !ok:
-		finding.Reason = fmt.Sprintf("signalbox does not watch %s on %s", kind, cluster)
-	case w.State == fact.WatchSynced:
-		return Check{}, true
+		return Check{State: Unknown, Reason: fmt.Sprintf("signalbox does not watch %s on %s", kind, cluster)}, false
 	case w.State == fact.WatchNotInstalled:
-		finding.Reason = fmt.Sprintf("cluster %s has no %s: its CustomResourceDefinition is not installed", cluster, kind)
-	case w.State == fact.WatchSyncing:
-		finding.Reason = fmt.Sprintf("the list of %s objects on %s has not arrived yet", kind, cluster)
-	default:
-		finding.Reason = fmt.Sprintf("%s objects on %s cannot be watched since %s: %s", kind, cluster, stamp(w.Since), w.Message)
+		return Check{
+			State: Unknown, Since: w.Since,
+			Reason: fmt.Sprintf("cluster %s has no %s: its CustomResourceDefinition is not installed", cluster, kind),
+		}, false
 	}
-	return finding, false
+	return synced(w, kind+" objects", cluster)
 }
 
 // readiness decides whether an object is ready, and says why not.
-func readiness(f *fact.Flux) (ResultState, string) {
+func readiness(f *fact.Flux) (State, string) {
 	switch {
 	case f.Deleting:
 		return Unmet, "is being deleted"
@@ -135,10 +169,9 @@ func readiness(f *fact.Flux) (ResultState, string) {
 	}
 }
 
-// containsBase decides whether the applied revision contains the tip of the
-// base branch.
-func (c *FluxCheck) containsBase(e *evaluation, f *fact.Flux) (ResultState, string) {
-	base := e.in.Snapshot.Pull.Base
+// applied decides whether the applied revision of an object that follows a
+// branch contains a commit of it. Named says what the commit is.
+func (e *Evaluation) applied(f *fact.Flux, branch, commit, named string) (State, string) {
 	rev := fact.ParseRevision(f.Applied)
 	if rev.Commit == "" && f.Origin != "" {
 		rev = fact.ParseRevision(f.Origin)
@@ -148,16 +181,16 @@ func (c *FluxCheck) containsBase(e *evaluation, f *fact.Flux) (ResultState, stri
 		return Unmet, "has applied no revision yet"
 	case rev.Commit == "":
 		return Unknown, fmt.Sprintf("has applied %s, which names no commit", f.Applied)
-	case rev.Branch != "" && rev.Branch != base.Name:
-		return Unmet, fmt.Sprintf("follows %s, not %s", rev.Branch, base.Name)
+	case rev.Branch != "" && rev.Branch != branch:
+		return Unmet, fmt.Sprintf("follows %s, not %s", rev.Branch, branch)
 	}
-	switch answer, ok := e.contains(Ask{Applied: rev.Commit, Needed: base.SHA}); {
+	switch answer, ok := e.contains(Ask{Applied: rev.Commit, Needed: commit}); {
 	case !ok:
-		return Unknown, fmt.Sprintf("has applied %s, and it is not known whether that contains %s of %s", short(rev.Commit), short(base.SHA), base.Name)
+		return Unknown, fmt.Sprintf("has applied %s, and it is not known whether that contains %s of %s", short(rev.Commit), short(commit), branch)
 	case answer == Foreign:
 		return Unmet, fmt.Sprintf("has applied %s, which is no commit of this repository", short(rev.Commit))
 	case answer == NotContained:
-		return Unmet, fmt.Sprintf("has applied %s, which does not contain the tip %s of %s yet", short(rev.Commit), short(base.SHA), base.Name)
+		return Unmet, fmt.Sprintf("has applied %s, which does not contain %s of %s yet", short(rev.Commit), named, branch)
 	}
 	return Met, ""
 }
@@ -179,10 +212,6 @@ func tried(f *fact.Flux) string {
 	return " (tried " + short(rev.Commit) + ")"
 }
 
-// maxReason bounds the message of a controller within a reason, in runes; the
-// evidence has all of it.
-const maxReason = 240
-
 // conditionText is the condition in one line.
 func conditionText(c fact.Condition) string {
 	text := oneLine(c.Message)
@@ -196,39 +225,18 @@ func conditionText(c fact.Condition) string {
 	}
 }
 
-// oneLine folds the message of a controller into one line of bounded length.
-func oneLine(message string) string {
-	text := strings.Join(strings.Fields(message), " ")
-	if r := []rune(text); len(r) > maxReason {
-		text = string(r[:maxReason]) + "…"
-	}
-	return text
-}
-
 func fluxEvidence(o object, f fact.Fact) []Evidence {
-	ev := []Evidence{{"object", o.kind + " " + o.ref}}
-	add := func(label, value string) {
-		if value != "" {
-			ev = append(ev, Evidence{label, value})
-		}
-	}
+	var ev evidence
+	ev.add("object", o.kind+" "+o.ref)
 	ready := f.Flux.Ready
 	if ready.Status != "" {
-		add("Ready", strings.TrimSuffix(ready.Status+" ("+ready.Reason+")", " ()"))
+		ev.add("Ready", strings.TrimSuffix(ready.Status+" ("+ready.Reason+")", " ()"))
 	}
-	add("message", ready.Message)
-	add("applied revision", f.Flux.Applied)
+	ev.add("message", ready.Message)
+	ev.add("applied revision", f.Flux.Applied)
 	if f.Flux.Attempted != f.Flux.Applied {
-		add("attempted revision", f.Flux.Attempted)
+		ev.add("attempted revision", f.Flux.Attempted)
 	}
-	add("since", stamp(f.Since))
+	ev.addTime("since", f.Since)
 	return ev
-}
-
-// short abbreviates a commit id for people.
-func short(sha string) string {
-	if len(sha) > 10 {
-		return sha[:10]
-	}
-	return sha
 }

@@ -1,0 +1,157 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"signalbox/internal/fact"
+)
+
+// ClusterCollector collects the facts that are wished of one cluster.
+type ClusterCollector interface {
+	// Wish sets everything that is wished of the cluster. What is not wished any
+	// more is not collected any more, and its fact is removed.
+	Wish(wishes []fact.Wish)
+	// Await returns when each of the facts was written for the first time since
+	// it was wished, or the context ends. What cannot be read yet is written as
+	// such.
+	Await(ctx context.Context, keys []fact.Key)
+}
+
+// Syncer waits until a view shows all that was written before the call.
+type Syncer interface {
+	Sync(ctx context.Context) error
+}
+
+// Demand sees to it that what verdicts wish for is collected, and nothing else.
+type Demand struct {
+	Index   *Index
+	Records Syncer
+	// Clusters are by name.
+	Clusters map[string]ClusterCollector
+	Forge    *ForgeFacts
+	// Patience is how long the first verdict waits for a cluster to answer.
+	Patience time.Duration
+	Now      func() time.Time
+
+	mu sync.Mutex
+	// recent are wishes of verdicts that may not be stored yet, by when they
+	// are forgotten.
+	recent map[fact.Key]recentWish
+	asked  map[string]map[fact.Key]bool
+}
+
+type recentWish struct {
+	wish  fact.Wish
+	until time.Time
+}
+
+// unstored is how long a wish counts whose verdict is not stored: longer than
+// an evaluation takes.
+const unstored = 2 * time.Minute
+
+// Collect sees to it that facts are collected from now on, and waits until those
+// that were not collected before have been read. It returns the keys of those.
+// A cluster is waited for as long as Patience; its facts say then that nothing
+// is known yet. An error is one of the forge, and passes.
+func (d *Demand) Collect(ctx context.Context, wishes []fact.Wish) (began []fact.Key, err error) {
+	ofCluster := map[string][]fact.Key{}
+	var ofForge []fact.Key
+	d.mu.Lock()
+	if d.recent == nil {
+		d.recent = map[fact.Key]recentWish{}
+	}
+	for _, w := range wishes {
+		if w.Key.Source == fact.SourceGitea {
+			ofForge = append(ofForge, w.Key)
+			continue
+		}
+		d.recent[w.Key] = recentWish{w, d.Now().Add(unstored)}
+		if !d.asked[w.Key.Scope][w.Key] {
+			ofCluster[w.Key.Scope] = append(ofCluster[w.Key.Scope], w.Key)
+		}
+	}
+	d.mu.Unlock()
+	if len(ofCluster) > 0 {
+		d.spread()
+		ctx, cancel := context.WithTimeout(ctx, d.Patience)
+		defer cancel()
+		for cluster, keys := range ofCluster {
+			if c, ok := d.Clusters[cluster]; ok {
+				c.Await(ctx, keys)
+				began = append(began, keys...)
+			}
+		}
+	}
+	read, err := d.Forge.Collect(ctx, ofForge)
+	return append(began, read...), err
+}
+
+// Run tells the clusters what is wished of them, each time that changes, until
+// the context ends.
+func (d *Demand) Run(ctx context.Context, changed <-chan struct{}) error {
+	// What was wished by verdicts that were never stored is dropped some time.
+	ticker := time.NewTicker(unstored)
+	defer ticker.Stop()
+	for {
+		d.spread()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		case <-ticker.C:
+		}
+	}
+}
+
+// spread tells each cluster what is wished of it.
+func (d *Demand) spread() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := map[fact.Key]fact.Wish{}
+	for _, w := range d.Index.Wishes() {
+		all[w.Key] = w
+	}
+	now := d.Now()
+	for k, r := range d.recent {
+		if now.After(r.until) {
+			delete(d.recent, k)
+			continue
+		}
+		all[k] = r.wish
+	}
+	d.asked = map[string]map[fact.Key]bool{}
+	for cluster, c := range d.Clusters {
+		keys := map[fact.Key]bool{}
+		var wishes []fact.Wish
+		for k, w := range all {
+			if k.Source == fact.SourceKube && k.Scope == cluster {
+				keys[k] = true
+				wishes = append(wishes, w)
+			}
+		}
+		d.asked[cluster] = keys
+		slices.SortFunc(wishes, func(a, b fact.Wish) int { return compareKeys(a.Key, b.Key) })
+		c.Wish(wishes)
+	}
+}
+
+// Refresh reads all facts again that are wished of the forge, and drops those
+// that nobody wishes for any more.
+func (d *Demand) Refresh(ctx context.Context) error {
+	if err := d.Records.Sync(ctx); err != nil {
+		return fmt.Errorf("refresh facts: %w", err)
+	}
+	var keys []fact.Key
+	for _, w := range d.Index.Wishes() {
+		if w.Key.Source == fact.SourceGitea {
+			keys = append(keys, w.Key)
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	return errors.Join(d.Forge.Refresh(ctx, keys), d.Forge.Drop(ctx, d.Index.Wished))
+}
