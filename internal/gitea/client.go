@@ -57,6 +57,7 @@ type Client struct {
 
 	ancestry *lru.Cache[ancestryKey, bool]
 	asking   singleflight.Group
+	finished *lru.Cache[finishedKey, jobList]
 }
 
 // New makes a client. It makes no call: whether Gitea is up and the token is
@@ -81,6 +82,10 @@ func New(config Config, logger *slog.Logger, registerer prometheus.Registerer) (
 	if err != nil {
 		return nil, fmt.Errorf("gitea client: %w", err)
 	}
+	finished, err := lru.New[finishedKey, jobList](finishedSize)
+	if err != nil {
+		return nil, fmt.Errorf("gitea client: %w", err)
+	}
 	return &Client{
 		root:      root,
 		token:     config.Token,
@@ -88,6 +93,7 @@ func New(config Config, logger *slog.Logger, registerer prometheus.Registerer) (
 		log:       logger,
 		mergeWait: orDefault(config.MergeWait, 10*time.Second),
 		ancestry:  ancestry,
+		finished:  finished,
 		http: &http.Client{
 			CheckRedirect: followRedirect,
 			Transport: &transport{

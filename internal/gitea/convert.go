@@ -2,6 +2,7 @@ package gitea
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -103,6 +104,28 @@ func moment(t *time.Time) time.Time {
 		return time.Time{}
 	}
 	return t.UTC()
+}
+
+// instant converts a time of Actions, which is the beginning of 1970 where
+// there is none yet.
+func instant(t time.Time) time.Time {
+	if t.Unix() <= 0 {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// absolute completes an address that Gitea gives without its host, as it does
+// in the statuses of its Actions.
+func (c *Client) absolute(address string) string {
+	if !strings.HasPrefix(address, "/") || strings.HasPrefix(address, "//") {
+		return address
+	}
+	root, err := url.Parse(c.root)
+	if err != nil {
+		return address
+	}
+	return root.Scheme + "://" + root.Host + address
 }
 
 func convertComment(c *sdk.Comment) pull.Comment {

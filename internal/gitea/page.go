@@ -2,6 +2,7 @@ package gitea
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -27,6 +28,9 @@ type pages[T any] struct {
 	route  string
 	path   string
 	query  url.Values
+	// field is where the list stands in an object, whose total_count is its
+	// length; empty where the answer is the list itself.
+	field string
 }
 
 // read returns page n, counted from 1, and the total that the server tells, or
@@ -36,11 +40,31 @@ func (p pages[T]) read(ctx context.Context, n int) (items []T, total int, err er
 	maps.Copy(query, p.query)
 	query.Set("page", strconv.Itoa(n))
 	query.Set("limit", strconv.Itoa(pageSize))
+	if p.field != "" {
+		return p.readField(ctx, query)
+	}
 	header, err := p.client.getJSON(ctx, call{route: p.route}, p.path, query, &items)
 	if err != nil {
 		return nil, 0, err
 	}
 	return items, totalCount(header), nil
+}
+
+// readField reads a page that stands in an object.
+func (p pages[T]) readField(ctx context.Context, query url.Values) (items []T, total int, err error) {
+	var object map[string]json.RawMessage
+	if _, err := p.client.getJSON(ctx, call{route: p.route}, p.path, query, &object); err != nil {
+		return nil, 0, err
+	}
+	for field, into := range map[string]any{p.field: &items, "total_count": &total} {
+		if _, ok := object[field]; !ok {
+			return nil, 0, fmt.Errorf("answer of Gitea lacks %s", field)
+		}
+		if err := json.Unmarshal(object[field], into); err != nil {
+			return nil, 0, fmt.Errorf("%s in the answer of Gitea: %w", field, err)
+		}
+	}
+	return items, total, nil
 }
 
 func totalCount(h http.Header) int {

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 
 	sdk "code.gitea.io/sdk/gitea"
 
+	"signalbox/internal/fact"
 	"signalbox/internal/pull"
 )
 
@@ -18,9 +20,50 @@ import (
 // of their ids. The newest is the one with the highest id: Gitea's times have
 // whole seconds. States are given as they were posted, whatever the word.
 func (c *Client) Statuses(ctx context.Context, repo pull.Repo, sha string) ([]pull.Status, error) {
-	const operation = "list statuses of %s in %s"
+	list, err := c.statuses(ctx, repo, sha)
+	if err != nil {
+		return nil, c.fail(err, nil, "list statuses of %s in %s", sha, repo)
+	}
+	return convertAll(list, func(s sdk.Status) pull.Status {
+		return pull.Status{
+			ID:          s.ID,
+			Context:     s.Context,
+			State:       string(s.State),
+			Description: s.Description,
+			Creator:     person(s.Creator),
+		}
+	}), nil
+}
+
+// CommitStatuses is [Client.Statuses] as a fact: the newest status of each
+// context, sorted by context. The states are those of Gitea; any word can be
+// posted, and one that is not known is kept. A commit that the repository does
+// not have has no statuses.
+//
+// It makes one call for each 50 statuses that were ever posted on the commit.
+func (c *Client) CommitStatuses(ctx context.Context, repo pull.Repo, commit string) (fact.Statuses, error) {
+	list, err := c.statuses(ctx, repo, commit)
+	if err != nil {
+		return fact.Statuses{}, c.fail(err, nil, "list statuses of %s in %s", commit, repo)
+	}
+	slices.SortFunc(list, func(a, b sdk.Status) int { return cmp.Compare(a.Context, b.Context) })
+	return fact.Statuses{Statuses: convertAll(list, func(s sdk.Status) fact.Status {
+		return fact.Status{
+			Context:     s.Context,
+			State:       string(s.State),
+			Description: s.Description,
+			URL:         c.absolute(s.TargetURL),
+			Creator:     person(s.Creator).Login,
+			At:          instant(s.Created),
+		}
+	})}, nil
+}
+
+// statuses returns the newest status of each context, in the order of their
+// ids.
+func (c *Client) statuses(ctx context.Context, repo pull.Repo, sha string) ([]sdk.Status, error) {
 	if err := checkCommit(sha); err != nil {
-		return nil, c.fail(err, nil, operation, sha, repo)
+		return nil, err
 	}
 	list, err := exact(ctx, pages[sdk.Status]{
 		client: c,
@@ -33,7 +76,7 @@ func (c *Client) Statuses(ctx context.Context, repo pull.Repo, sha string) ([]pu
 		query: url.Values{"sort": {"highestindex"}},
 	}, func(s sdk.Status) int64 { return s.ID })
 	if err != nil {
-		return nil, c.fail(err, nil, operation, sha, repo)
+		return nil, err
 	}
 	newest := map[string]sdk.Status{}
 	for _, s := range list {
@@ -41,18 +84,7 @@ func (c *Client) Statuses(ctx context.Context, repo pull.Repo, sha string) ([]pu
 			newest[s.Context] = s
 		}
 	}
-	var out []pull.Status
-	for _, s := range newest {
-		out = append(out, pull.Status{
-			ID:          s.ID,
-			Context:     s.Context,
-			State:       string(s.State),
-			Description: s.Description,
-			Creator:     person(s.Creator),
-		})
-	}
-	slices.SortFunc(out, func(a, b pull.Status) int { return cmp.Compare(a.ID, b.ID) })
-	return out, nil
+	return slices.SortedFunc(maps.Values(newest), func(a, b sdk.Status) int { return cmp.Compare(a.ID, b.ID) }), nil
 }
 
 // PostStatus posts a status on a commit; ID and Creator of the status are
