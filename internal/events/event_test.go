@@ -28,6 +28,7 @@ func TestRoundTrip(t *testing.T) {
 		{events.BranchPushed{Repo: repo, Branch: "main", Before: "a", After: "b", Sender: bob}, "event.gitea.push.7"},
 		{events.CommentChanged{Repo: repo, Number: 12, CommentID: 5, Action: events.CommentCreated, Author: bob, Sender: bob}, "event.gitea.comment.7.12"},
 		{events.StatusPosted{Repo: repo, SHA: "abc", Context: "ci", State: "success"}, "event.gitea.status.7"},
+		{events.WorkflowChanged{Repo: repo, Run: 9, Workflow: "renovate.yaml", Commit: "abc", Status: "queued", Sender: bob}, "event.gitea.workflow.7"},
 		{events.Tick{Name: "reconcile", At: at}, "event.clock.reconcile"},
 	}
 	for _, tt := range tests {

@@ -12,11 +12,12 @@ type Type string
 
 // The kinds of event.
 const (
-	TypePullChanged    Type = "pull.changed"
-	TypeBranchPushed   Type = "branch.pushed"
-	TypeCommentChanged Type = "comment.changed"
-	TypeStatusPosted   Type = "status.posted"
-	TypeTick           Type = "clock.tick"
+	TypePullChanged     Type = "pull.changed"
+	TypeBranchPushed    Type = "branch.pushed"
+	TypeCommentChanged  Type = "comment.changed"
+	TypeStatusPosted    Type = "status.posted"
+	TypeWorkflowChanged Type = "workflow.changed"
+	TypeTick            Type = "clock.tick"
 )
 
 // SubjectRoot is the first token of every subject in this package.
@@ -118,6 +119,35 @@ func (StatusPosted) EventType() Type { return TypeStatusPosted }
 // BusSubject implements [Payload].
 func (p StatusPosted) BusSubject() string { return subject("gitea.status", p.Repo.ID) }
 
+// WorkflowChanged says that a run of a workflow, or a job of one, was queued,
+// began or ended.
+type WorkflowChanged struct {
+	Repo Repo `json:"repo"`
+	// Run is the id of the run.
+	Run int64 `json:"run"`
+	// Workflow is the name of its file, such as "renovate.yaml"; empty in an event
+	// about a job, which does not tell it.
+	Workflow string `json:"workflow,omitempty"`
+	// Job is the name of the job; empty in an event about the run as a whole.
+	Job string `json:"job,omitempty"`
+	// Branch and Commit are what it runs on; the branch is empty for the run of a
+	// pull request, and either where the event does not tell it.
+	Branch string `json:"branch,omitempty"`
+	Commit string `json:"commit,omitempty"`
+	// Status is queued, waiting, in_progress or completed; Conclusion is success,
+	// failure, cancelled or skipped once it is completed. A run can be completed
+	// while a job of it is not.
+	Status     string `json:"status"`
+	Conclusion string `json:"conclusion,omitempty"`
+	Sender     Person `json:"sender"`
+}
+
+// EventType implements [Payload].
+func (WorkflowChanged) EventType() Type { return TypeWorkflowChanged }
+
+// BusSubject implements [Payload].
+func (p WorkflowChanged) BusSubject() string { return subject("gitea.workflow", p.Repo.ID) }
+
 // Tick is a moment on a schedule, such as the reconciler's. All replicas
 // publish it; its message id makes it one.
 type Tick struct {
@@ -148,6 +178,8 @@ func Decode(e Event) (Payload, error) {
 		return decode[CommentChanged](e)
 	case TypeStatusPosted:
 		return decode[StatusPosted](e)
+	case TypeWorkflowChanged:
+		return decode[WorkflowChanged](e)
 	case TypeTick:
 		return decode[Tick](e)
 	default:

@@ -54,6 +54,10 @@ type (
 			User *hookUser `json:"user"`
 		} `json:"comment"`
 
+		// Of Actions.
+		WorkflowRun *hookRun `json:"workflow_run"`
+		WorkflowJob *hookRun `json:"workflow_job"`
+
 		// Of a push.
 		Ref    string `json:"ref"`
 		Before string `json:"before"`
@@ -142,12 +146,13 @@ func decode(d delivery, body []byte, now time.Time) (events.Event, events.Repo, 
 type reader func(*hookPayload, events.Repo) (events.Payload, error)
 
 // readers maps event and type to how its payload is read. Types that change
-// nothing that signalbox reads (assignees, milestones, wiki, Actions) are left
-// out. The pair matters: a review comment is of event pull_request_comment, an
+// nothing that signalbox reads (assignees, milestones, wiki) are left out. The pair matters: a review comment is of event pull_request_comment, an
 // ordinary comment of type pull_request_comment.
 var readers = map[string]reader{
 	"push push":                                          readPush,
 	"status status":                                      readStatus,
+	"workflow_run workflow_run":                          readRun,
+	"workflow_job workflow_job":                          readJob,
 	"issue_comment pull_request_comment":                 readComment,
 	"issue_comment issue_comment":                        readComment,
 	"pull_request pull_request":                          readPull(""),
@@ -163,6 +168,8 @@ var readers = map[string]reader{
 var defaultKind = map[string]string{
 	"push":                  "push",
 	"status":                "status",
+	"workflow_run":          "workflow_run",
+	"workflow_job":          "workflow_job",
 	"issue_comment":         "issue_comment",
 	"pull_request":          "pull_request",
 	"pull_request_approved": "pull_request_review_approved",

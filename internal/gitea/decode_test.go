@@ -172,6 +172,7 @@ func (s sample) set(t testing.TB, value any, path ...string) sample {
 func TestDecodeMutilated(t *testing.T) {
 	pullEvent, comment := find(t, "-opened"), find(t, "issue_comment")
 	push, status := find(t, "01-push"), find(t, "21-status")
+	run, job := find(t, "33-workflow_run"), find(t, "34-workflow_job")
 	tests := []struct {
 		name   string
 		sample sample
@@ -204,6 +205,21 @@ func TestDecodeMutilated(t *testing.T) {
 		{"push of a slash branch", push.set(t, "refs/heads/a/b", "ref"), ""},
 		{"status without sha", status.set(t, nil, "sha"), "error"},
 		{"status of a short sha", status.set(t, "abc123", "sha"), "error"},
+		{"run null", run.set(t, nil, "workflow_run"), "error"},
+		{"run without an id", run.set(t, nil, "workflow_run", "id"), "error"},
+		{"run of no repository", run.set(t, nil, "repository"), "error"},
+		{"run without a commit", run.set(t, nil, "workflow_run", "head_sha"), ""},
+		{"run of no commit", run.set(t, "main", "workflow_run", "head_sha"), ""},
+		{"run without a path", run.set(t, nil, "workflow_run", "path"), ""},
+		{"run without a workflow", run.set(t, nil, "workflow"), ""},
+		{"run without a status", run.set(t, nil, "workflow_run", "status"), ""},
+		{"run with a status that is no word", run.set(t, "so so", "workflow_run", "status"), "error"},
+		{"run without any status", run.set(t, nil, "workflow_run", "status").set(t, nil, "action"), "error"},
+		{"run without a sender", run.set(t, nil, "sender"), ""},
+		{"job null", job.set(t, nil, "workflow_job"), "error"},
+		{"job without a run", job.set(t, nil, "workflow_job", "run_id"), "error"},
+		{"job without a name", job.set(t, nil, "workflow_job", "name"), ""},
+		{"job without a commit", job.set(t, nil, "workflow_job", "head_sha"), ""},
 		{"wrong type of a field", pullEvent.set(t, "1", "repository", "id"), "error"},
 	}
 	for _, tt := range tests {
@@ -241,7 +257,9 @@ func FuzzDecode(f *testing.F) {
 		{"issue_comment", "pull_request_comment", `{"action":"created","is_pull":true,"issue":{"number":1},"comment":{"id":5,"user":null},` + repo + `}`},
 		{"push", "push", `{"ref":"refs/heads/a/b","before":"` + sha + `","after":"` + sha + `",` + repo + `}`},
 		{"status", "status", `{"sha":"` + sha + `","context":"ci","state":"success",` + repo + `}`},
-		{"workflow_run", "workflow_run", `{}`},
+		{"workflow_run", "workflow_run", `{"action":"requested","workflow_run":{"id":3,"path":"a@b.yaml@refs/heads/main","head_sha":"` + sha + `","status":"queued"},` + repo + `}`},
+		{"workflow_job", "workflow_job", `{"action":"completed","workflow_job":{"id":5,"run_id":3,"name":"lint","head_sha":"","status":"completed","conclusion":"skipped"},` + repo + `}`},
+		{"wiki", "wiki", `{}`},
 	} {
 		f.Add(seed.event, seed.kind, id, []byte(seed.body))
 		if list, err := gitea.Decode(http.Header{"X-Gitea-Event": {seed.event}, "X-Gitea-Event-Type": {seed.kind}}, []byte(seed.body), now); err != nil {

@@ -46,7 +46,7 @@ type HookResult struct {
 
 // hookEvents is what is asked for. "pull_request" stands for everything about
 // pull requests: commits, labels, reviews, comments.
-var hookEvents = []string{"push", "pull_request", "status"}
+var hookEvents = []string{"push", "pull_request", "status", "workflow_run", "workflow_job"}
 
 // hookNeeds is what Gitea lists for a hook that was made with hookEvents and
 // that the intake cannot do without. Each entry is met by all of one of its
@@ -54,6 +54,8 @@ var hookEvents = []string{"push", "pull_request", "status"}
 var hookNeeds = [][][]string{
 	{{"push"}},
 	{{"status"}},
+	{{"workflow_run"}},
+	{{"workflow_job"}},
 	{{"pull_request"}},
 	{{"pull_request_sync"}},
 	{{"pull_request_label"}},
@@ -100,7 +102,7 @@ func (s HookSpec) Instructions() string {
   HTTP method:        POST
   POST content type:  application/json
   Secret:             the webhook secret of signalbox
-  Trigger on:         Custom events: Push; Commit status; and below "Pull request events"
+  Trigger on:         Custom events: Push; Commit status; Workflow run; Workflow job; and below "Pull request events"
                       Pull request, Labeled, Comment, Reviewed, Synchronized, Review requested
   Branch filter:      * (or empty)
   Active:             yes

@@ -27,7 +27,7 @@ func (w *world) hookAPI() *sdk.Client {
 }
 
 func TestEnsureHook(t *testing.T) {
-	all := []string{"push", "pull_request", "status"}
+	all := []string{"push", "pull_request", "status", "workflow_run", "workflow_job"}
 	good := func() sdk.CreateHookOption {
 		return sdk.CreateHookOption{
 			Type: sdk.HookTypeGitea, Active: true, Events: all, BranchFilter: "*",
@@ -53,9 +53,10 @@ func TestEnsureHook(t *testing.T) {
 		{"with more events", []sdk.CreateHookOption{but(func(h *sdk.CreateHookOption) { h.Events = append(slices.Clone(all), "release") })}, gitea.HookUnchanged, "", 1},
 		{"for all branches by an empty filter", []sdk.CreateHookOption{but(func(h *sdk.CreateHookOption) { h.BranchFilter = "" })}, gitea.HookUnchanged, "", 1},
 		{"inactive", []sdk.CreateHookOption{but(func(h *sdk.CreateHookOption) { h.Active = false })}, gitea.HookRepaired, "it was not active", 1},
-		{"with push alone", []sdk.CreateHookOption{but(func(h *sdk.CreateHookOption) { h.Events = nil })}, gitea.HookRepaired, "it lacked status, it lacked pull_request", 1},
+		{"with push alone", []sdk.CreateHookOption{but(func(h *sdk.CreateHookOption) { h.Events = nil })}, gitea.HookRepaired, "it lacked status, it lacked workflow_run, it lacked workflow_job, it lacked pull_request", 1},
+		{"of a version that knew no Actions", []sdk.CreateHookOption{but(func(h *sdk.CreateHookOption) { h.Events = []string{"push", "pull_request", "status"} })}, gitea.HookRepaired, "it lacked workflow_run, it lacked workflow_job", 1},
 		{"without reviews", []sdk.CreateHookOption{but(func(h *sdk.CreateHookOption) {
-			h.Events = []string{"push", "status", "pull_request_only", "pull_request_sync", "pull_request_label", "pull_request_comment", "pull_request_review_request"}
+			h.Events = []string{"push", "status", "workflow_run", "workflow_job", "pull_request_only", "pull_request_sync", "pull_request_label", "pull_request_comment", "pull_request_review_request"}
 		})}, gitea.HookRepaired, "it lacked pull_request_review", 1},
 		{"as a form", []sdk.CreateHookOption{but(func(h *sdk.CreateHookOption) { h.Config["content_type"] = "form" })}, gitea.HookRepaired, `its content type was "form"`, 1},
 		{"for one branch", []sdk.CreateHookOption{but(func(h *sdk.CreateHookOption) { h.BranchFilter = "main" })}, gitea.HookRepaired, "it was limited to branches", 1},
@@ -105,7 +106,7 @@ func TestEnsureHook(t *testing.T) {
 
 func TestInstructions(t *testing.T) {
 	text := spec.Instructions()
-	for _, want := range []string{spec.Target(), "application/json", "Commit status", "ALLOWED_HOST_LIST"} {
+	for _, want := range []string{spec.Target(), "application/json", "Commit status", "Workflow run", "Workflow job", "ALLOWED_HOST_LIST"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("instructions lack %q:\n%s", want, text)
 		}

@@ -174,7 +174,7 @@ func (in *intake) refuse(w http.ResponseWriter, event, result string, code int) 
 // count counts a delivery. The event comes from outside, so only known words
 // become labels.
 func (in *intake) count(event, result string) {
-	if _, ok := defaultKind[event]; !ok && event != "workflow_run" && event != "workflow_job" {
+	if _, ok := defaultKind[event]; !ok {
 		event = "other"
 	}
 	in.deliveries.WithLabelValues(event, result).Inc()

@@ -256,7 +256,7 @@ func TestIntakeCounts(t *testing.T) {
 		"signalbox_gitea_webhooks_total other ignored":          1,
 		"signalbox_gitea_webhooks_total other signature":        1,
 		"signalbox_gitea_webhooks_total pull_request published": 1,
-		"signalbox_gitea_webhooks_total workflow_run ignored":   1,
+		"signalbox_gitea_webhooks_total workflow_run published": 1,
 	}
 	if d := cmp.Diff(want, counters(t, in.metrics)); d != "" {
 		t.Errorf("counters (-want +got):\n%s", d)
