@@ -1,5 +1,6 @@
-# Everything works on a machine with Go, and with Node for the pages of Gitea;
-# what else is needed is found out, and installed where it can be, by tools/setup.
+# Everything works on a machine with Go, and with Node for Renovate and the pages
+# of Gitea; what else is needed is found out, and installed where it can be, by
+# tools/setup.
 .POSIX:
 
 VERSION = $$(git describe --tags --always --dirty 2>/dev/null || echo unknown)

@@ -159,7 +159,7 @@ func (b Builder) ensure(ctx context.Context, r recipe, module, cache string) (st
 
 // compile fills out, and says so before and after, and every minute in between.
 func (b Builder) compile(ctx context.Context, r recipe, module, out string) error {
-	version, err := goCommand(ctx, module, "list", "-mod=readonly", "-m", "-f", "{{.Version}}", r.module)
+	version, err := r.version(ctx, module)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,11 @@
 // Package realserver builds and runs the real peers of signalbox for tests: Gitea, etcd with
-// kube-apiserver, and Flux's source-controller and kustomize-controller. No container runtime is needed.
+// kube-apiserver, Flux's source-controller and kustomize-controller, and Renovate. No container runtime is
+// needed.
 //
 // Each program is a module of its own under test/servers, because their dependencies disagree. [Build]
 // compiles what is missing into a cache outside of the repository (several minutes the first time on a
-// small machine, milliseconds afterwards). The Start functions do this themselves.
+// small machine, milliseconds afterwards). The Start functions do this themselves. Renovate is the one that
+// is not in Go: npm installs it, and a machine without Node.js is told so.
 //
 // Promises:
 //   - Every server listens on 127.0.0.1 only, on ports that no other harness on this machine was given.
@@ -16,8 +18,12 @@
 //     Neither may run at the same time as another of Stop, Kill and Restart of that server.
 //
 // Most tests want a [World], started once per test binary by [RunTests]; package seed fills it with a
-// GitOps repository, and package bot runs signalbox in it. [Proxy] and [Tap] stand between signalbox and a server to break the connection, to
-// answer with errors or to count requests, and leave everybody else's connections alone.
+// GitOps repository, package bot runs signalbox in it, and package actions takes the jobs of workflows.
+// [Proxy] and [Tap] stand between signalbox and a server to break the connection, to answer with errors or
+// to count requests, and leave everybody else's connections alone.
+//
+// [Renovate] runs the program once on a repository, with a [StartRegistry] of the test instead of the
+// internet.
 //
 // There is no kubelet and no kube-controller-manager: a Deployment never becomes ready (useful for a
 // failing health check), a deleted namespace stays Terminating, and owner references delete nothing. Take

@@ -20,20 +20,21 @@ const (
 	nameKubeAPIServer       = "kube-apiserver"
 	nameSourceController    = "source-controller"
 	nameKustomizeController = "kustomize-controller"
+	nameRenovate            = "renovate"
 )
 
 // recipe says how one server is built.
 type recipe struct {
 	name    string   // In messages and in the cache, and file name of the program.
-	module  string   // Module that the server comes from.
-	program string   // Package of its main function. Empty for the pages of Gitea.
+	module  string   // Go module that the server comes from. Empty for what npm installs.
+	program string   // Package of its main function. Empty for the pages of Gitea and for what npm installs.
 	tags    string   // Build tags.
 	linked  []string // Variables set by the linker; %s stands for the version without its v.
 	folders []string // Folders of the module that are needed at run time.
 	cold    string   // How long the first build takes on 2 cores.
 }
 
-// recipes returns how everything is built, the quick ones first.
+// recipes returns how everything is built: the quick ones first, and last what needs more than Go.
 func recipes() []recipe {
 	return []recipe{
 		{
@@ -67,15 +68,20 @@ func recipes() []recipe {
 			folders: []string{crdFolder},
 			cold:    "4 minutes",
 		},
+		{
+			name: nameRenovate,
+			cold: "a minute",
+		},
 	}
 }
 
-// Names returns the names of all servers. There is one more thing to build, gitea-pages: the scripts and
-// styles of Gitea's pages, without which only people miss something. It needs npx.
+// Names returns the names of all servers, among which Renovate counts, although it is a program that ends.
+// There is one more thing to build, gitea-pages: the scripts and styles of Gitea's pages, without which
+// only people miss something. Renovate and the pages need Node.js.
 func Names() []string {
 	var names []string
 	for _, r := range recipes() {
-		if r.program != "" {
+		if r.name != nameGiteaPages {
 			names = append(names, r.name)
 		}
 	}
@@ -99,10 +105,10 @@ func (r recipe) key(module string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, r.name, r.program, r.flags("v0"), r.folders)
 	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if r.program == "" {
+	if r.name == nameGiteaPages {
 		fmt.Fprintln(h, pagesTools())
 	}
-	for _, name := range []string{"go.mod", "go.sum"} {
+	for _, name := range r.pins() {
 		content, err := os.ReadFile(filepath.Join(module, name))
 		if err != nil {
 			return "", fmt.Errorf("read the module: %w", err)
@@ -111,6 +117,22 @@ func (r recipe) key(module string) (string, error) {
 		h.Write(content)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16], nil
+}
+
+// pins returns the files of the module's folder that say what is built, to the last dependency.
+func (r recipe) pins() []string {
+	if r.module == "" {
+		return []string{packageFile, lockFile}
+	}
+	return []string{"go.mod", "go.sum"}
+}
+
+// version returns the version of what is built.
+func (r recipe) version(ctx context.Context, module string) (string, error) {
+	if r.module == "" {
+		return packageVersion(module, r.name)
+	}
+	return goCommand(ctx, module, "list", "-mod=readonly", "-m", "-f", "{{.Version}}", r.module)
 }
 
 func (r recipe) flags(version string) []string {
@@ -127,7 +149,10 @@ func (r recipe) flags(version string) []string {
 }
 
 func (r recipe) build(ctx context.Context, module, version, out string) error {
-	if r.program == "" {
+	switch {
+	case r.module == "":
+		return installPackage(ctx, module, r.name, out)
+	case r.program == "":
 		return r.buildPages(ctx, module, out)
 	}
 	args := append([]string{"build", "-mod=readonly", "-buildvcs=false"}, r.flags(version)...)
