@@ -1,0 +1,374 @@
+package renovate
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// invocation is a command of a script that starts Renovate.
+type invocation struct {
+	how string
+	sources
+	nested bool
+}
+
+// environment answers what a variable is; false means that it is not set.
+type environment func(name string) (value, bool)
+
+// script reads which commands of a shell script start Renovate, and with what
+// setting.
+type script struct {
+	env environment
+	// set are variables that the script itself sets; an unset one is not ok.
+	set   map[string]assigned
+	found []invocation
+	depth int
+}
+
+type assigned struct {
+	v  value
+	ok bool
+}
+
+func readScript(text string, env environment) []invocation {
+	s := &script{env: env, set: map[string]assigned{}}
+	s.read(text)
+	return s.found
+}
+
+// maxScripts bounds scripts within scripts, such as those of sh -c.
+const maxScripts = 3
+
+func (s *script) read(text string) {
+	if s.depth == maxScripts {
+		return
+	}
+	s.depth++
+	defer func() { s.depth-- }()
+	for _, c := range split(text) {
+		s.command(c)
+	}
+}
+
+func (s *script) lookup(name string) (value, bool) {
+	if a, ok := s.set[name]; ok {
+		return a.v, a.ok
+	}
+	return s.env(name)
+}
+
+// resolve puts the variables into a word.
+func (s *script) resolve(w word) value {
+	if w.opaque {
+		return notKnown("a script makes it")
+	}
+	var b strings.Builder
+	for _, p := range w.parts {
+		if p.name == "" {
+			b.WriteString(p.literal)
+			continue
+		}
+		v, ok := s.lookup(p.name)
+		switch {
+		case ok && v.isUnknown():
+			if !strings.HasPrefix(p.name, marker) {
+				v.unknown = "$" + p.name + ": " + v.unknown
+			}
+			return v
+		case ok && v.text() != "":
+			b.WriteString(v.text())
+		default:
+			b.WriteString(p.fallback)
+		}
+	}
+	return known(b.String())
+}
+
+var assignment = regexp.MustCompile(`^([A-Za-z_]\w*)=`)
+
+// assignmentOf returns the name that a word assigns to, and the rest of it.
+func assignmentOf(w word) (string, word, bool) {
+	text, _ := w.plain()
+	m := assignment.FindStringSubmatch(text)
+	if m == nil {
+		return "", w, false
+	}
+	rest := word{opaque: w.opaque}
+	cut := len(m[0])
+	for _, p := range w.parts {
+		if p.name != "" && cut > 0 {
+			return "", w, false
+		}
+		n := min(cut, len(p.literal))
+		cut -= n
+		p.literal = p.literal[n:]
+		rest.parts = append(rest.parts, p)
+	}
+	return m[1], rest, true
+}
+
+func (s *script) command(c command) {
+	words := c.words
+	local := map[string]assigned{}
+	for len(words) > 0 {
+		name, rest, ok := assignmentOf(words[0])
+		if !ok {
+			break
+		}
+		local[name] = assigned{s.resolve(rest), true}
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		s.assign(local, c.nested)
+		return
+	}
+	first, _ := words[0].plain()
+	switch first {
+	case "export", "declare", "readonly", "unset":
+		for _, w := range words[1:] {
+			if name, rest, ok := assignmentOf(w); ok {
+				local[name] = assigned{s.resolve(rest), true}
+			} else if name, all := w.plain(); all && first == "unset" {
+				local[name] = assigned{}
+			}
+		}
+		s.assign(local, c.nested)
+		return
+	case "exec", "sudo", "command", "nohup", "env":
+		s.command(command{words: append(slices.Clone(c.words[:len(c.words)-len(words)]), words[1:]...), nested: c.nested})
+		return
+	}
+	outer := s.set
+	s.set = merged(outer, local)
+	s.start(words, c.nested)
+	s.set = outer
+}
+
+func merged(outer, inner map[string]assigned) map[string]assigned {
+	all := map[string]assigned{}
+	for _, m := range []map[string]assigned{outer, inner} {
+		for k, v := range m {
+			all[k] = v
+		}
+	}
+	return all
+}
+
+func (s *script) assign(values map[string]assigned, nested bool) {
+	for name, a := range values {
+		if nested {
+			a = assigned{notKnown("a script sets it on a condition"), true}
+		}
+		s.set[name] = a
+	}
+}
+
+var (
+	image  = regexp.MustCompile(`(?i)(?:^|/)renovate(?::[^/]*|@sha256:.*)?$`)
+	binary = regexp.MustCompile(`^renovate(?:@[\w.^~-]+)?$`)
+	// inline is -c, perhaps with other letters; switches are options of docker run
+	// without a value.
+	inline   = regexp.MustCompile(`^-[a-z]*c$`)
+	switches = regexp.MustCompile(`^(?:-[ditPq]+|--(?:rm|init|detach|interactive|tty|privileged|read-only|quiet|publish-all))$`)
+	// shells run what follows -c, or a file.
+	shells = map[string]bool{"sh": true, "bash": true, "ash": true, "dash": true, "zsh": true}
+	// runners start a package by its name.
+	runners = map[string]bool{"npx": true, "bunx": true, "pnpx": true}
+	// packagers do so with one of these words behind them.
+	packagers = map[string][]string{"npm": {"exec", "x"}, "pnpm": {"dlx", "exec"}, "yarn": {"dlx", "exec", "run"}, "bun": {"x"}}
+	// others may start Renovate in a way that cannot be seen here.
+	others  = map[string]bool{"make": true, "just": true, "task": true, "kubectl": true, "docker-compose": true, "source": true, ".": true}
+	engines = map[string]bool{"docker": true, "podman": true, "nerdctl": true}
+)
+
+// start looks whether a command starts Renovate.
+func (s *script) start(words []word, nested bool) {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i], _ = w.plain()
+	}
+	name := path.Base(texts[0])
+	switch {
+	case name == "renovate":
+		s.add("renovate", words[1:], nil, nested)
+	case runners[name]:
+		s.packaged(name, words[1:], nested)
+	case len(words) > 1 && slices.Contains(packagers[name], texts[1]):
+		s.packaged(name+" "+texts[1], words[2:], nested)
+	case engines[name] && len(words) > 1 && texts[1] == "run":
+		if i := imageAt(texts); i > 0 {
+			s.add(name+" run "+texts[i], words[i+1:], append([]word{}, words[2:i]...), nested)
+		}
+	case shells[name] && slices.ContainsFunc(texts[:len(texts)-1], inline.MatchString):
+		inner := s.resolve(words[slices.IndexFunc(texts, inline.MatchString)+1])
+		if inner.isUnknown() {
+			s.doubtful(texts, nested)
+			return
+		}
+		before := len(s.found)
+		s.read(inner.text())
+		for i := before; nested && i < len(s.found); i++ {
+			s.found[i].nested = true
+		}
+	case shells[name], others[name], strings.ContainsRune(texts[0], '/'), engines[name] && len(words) > 1 && texts[1] == "compose":
+		s.doubtful(texts, nested)
+	}
+}
+
+// imageAt finds Renovate's image behind docker run, and not the value of an
+// option such as --name.
+func imageAt(texts []string) int {
+	for i := 2; i < len(texts); i++ {
+		before := texts[i-1]
+		valued := strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && !switches.MatchString(before)
+		if !valued && image.MatchString(texts[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// doubtful notes a command that names Renovate and may start it.
+func (s *script) doubtful(texts []string, nested bool) {
+	line := strings.Join(texts, " ")
+	if !strings.Contains(strings.ToLower(line), "renovate") {
+		return
+	}
+	s.found = append(s.found, invocation{
+		how: clean(line), nested: nested,
+		sources: sources{doubt: "what " + clean(texts[0]) + " does cannot be told from the file"},
+	})
+}
+
+// packaged looks for the name of the package among the arguments of a runner.
+func (s *script) packaged(how string, words []word, nested bool) {
+	for i := 0; i < len(words); i++ {
+		text, _ := words[i].plain()
+		switch {
+		case text == "-p" || text == "--package":
+			i++
+		case strings.HasPrefix(text, "-"):
+		case binary.MatchString(text):
+			s.add(how+" "+text, words[i+1:], nil, nested)
+			return
+		default:
+			return
+		}
+	}
+}
+
+// add notes an invocation. engine are the options of docker run, and nil means
+// that the environment is that of the script.
+func (s *script) add(how string, args, engine []word, nested bool) {
+	i := invocation{how: clean(how), nested: nested}
+	if engine == nil {
+		if v, ok := s.lookup(dryRunEnv); ok {
+			i.env, i.envAt = &v, dryRunEnv
+		}
+		i.doubt = doubtOf(func(name string) bool { _, ok := s.lookup(name); return ok })
+	} else {
+		s.container(&i, engine)
+	}
+	texts, unknown := s.arguments(args)
+	for n, text := range texts {
+		switch {
+		case text == "--version", text == "-v", text == "--help", text == "-h":
+			return
+		case text == "--dry-run":
+			// Renovate takes it for --dry-run=true, and a word behind it for a repository.
+			v := known("true")
+			i.flag, i.flagAt = &v, "--dry-run"
+			if n+1 < len(texts) && !strings.HasPrefix(texts[n+1], "-") {
+				i.flagAt = "--dry-run (" + clean(texts[n+1]) + " behind it counts as a repository)"
+			}
+		case strings.HasPrefix(text, "--dry-run="):
+			v := known(strings.TrimPrefix(text, "--dry-run="))
+			i.flag, i.flagAt = &v, "--dry-run"
+		}
+	}
+	if unknown.isUnknown() {
+		i.flag, i.flagAt = &unknown, "--dry-run"
+	}
+	s.found = append(s.found, i)
+}
+
+// arguments returns the words as Renovate gets them. unknown is set if one that
+// cannot be told is the setting, or may hold it.
+func (s *script) arguments(args []word) (texts []string, unknown value) {
+	for _, a := range args {
+		text, all := a.plain()
+		v := s.resolve(a)
+		switch {
+		case !v.isUnknown() && all:
+			texts = append(texts, v.text())
+		case !v.isUnknown():
+			texts = append(texts, strings.Fields(v.text())...)
+		case strings.HasPrefix(text, "--dry-run"):
+			unknown = v
+		case v.inert || strings.HasPrefix(text, "-"):
+		default:
+			unknown = notKnown("an argument may hold it: " + v.unknown)
+		}
+	}
+	return texts, unknown
+}
+
+// container reads what docker run hands to a container: a variable is there only
+// if it is named.
+func (s *script) container(i *invocation, options []word) {
+	for n, o := range options {
+		text, _ := o.plain()
+		var name string
+		var rest word
+		var assigns bool
+		switch {
+		case text == "-e" || text == "--env":
+			if n+1 == len(options) {
+				return
+			}
+			name, rest, assigns = assignmentOf(options[n+1])
+			if !assigns {
+				name, _ = options[n+1].plain()
+			}
+		case strings.HasPrefix(text, "--env-file"):
+			i.doubt = "a file of variables may give it"
+			continue
+		case strings.HasPrefix(text, "--env="):
+			name, rest, assigns = assignmentOf(word{parts: cutPrefix(o.parts, len("--env=")), opaque: o.opaque})
+			if !assigns {
+				name = strings.TrimPrefix(text, "--env=")
+			}
+		default:
+			continue
+		}
+		switch name {
+		case dryRunEnv:
+			i.envAt = dryRunEnv
+			v, ok := value{}, true
+			if assigns {
+				v = s.resolve(rest)
+			} else {
+				v, ok = s.lookup(dryRunEnv)
+			}
+			if ok {
+				i.env = &v
+			}
+		case configEnv, configFile, envPrefix:
+			i.doubt = name + " may give another dryRun"
+		}
+	}
+}
+
+// cutPrefix takes the first bytes off the literals.
+func cutPrefix(parts []part, n int) []part {
+	var left []part
+	for _, p := range parts {
+		cut := min(n, len(p.literal))
+		n -= cut
+		p.literal = p.literal[cut:]
+		left = append(left, p)
+	}
+	return left
+}
