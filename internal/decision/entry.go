@@ -20,8 +20,11 @@ const (
 	OverrideCancel Kind = "override-cancel"
 	Hold           Kind = "hold"
 	Unhold         Kind = "unhold"
-	Merge          Kind = "merge"
-	MergeCancel    Kind = "merge-cancel"
+	// Freeze stops every pull request of the repository, and Unfreeze lifts that.
+	Freeze      Kind = "freeze"
+	Unfreeze    Kind = "unfreeze"
+	Merge       Kind = "merge"
+	MergeCancel Kind = "merge-cancel"
 	// Merged and MergeFailed end a [Merge].
 	Merged      Kind = "merged"
 	MergeFailed Kind = "merge-failed"
@@ -37,7 +40,7 @@ const (
 // Kinds are all kinds, for filters and help.
 func Kinds() []Kind {
 	return []Kind{
-		Approve, ApproveCancel, Override, OverrideCancel, Hold, Unhold,
+		Approve, ApproveCancel, Override, OverrideCancel, Hold, Unhold, Freeze, Unfreeze,
 		Merge, MergeCancel, Merged, MergeFailed, Refused, Answered, Edited,
 	}
 }
@@ -74,9 +77,10 @@ type Entry struct {
 	Reason string `json:"reason,omitempty"`
 	// Passes are the rules that an [Override] passes: those that were open.
 	Passes []string `json:"passes,omitempty"`
-	// Until is when an [Override] ends by itself.
+	// Until is when an [Override] or a [Freeze] ends by itself.
 	Until time.Time `json:"until,omitzero"`
-	// Lifts are the ids of the holds that an [Unhold] lifts.
+	// Lifts are the ids of the holds that an [Unhold] lifts, or of the freezes
+	// that an [Unfreeze] lifts.
 	Lifts []string `json:"lifts,omitempty"`
 
 	// Seq is the place in the ledger, from 1; the ledger sets it.
@@ -105,6 +109,8 @@ func (e Entry) Check() error {
 		return fmt.Errorf("decision %s names no person", e.ID)
 	case e.At.IsZero():
 		return fmt.Errorf("decision %s has no time", e.ID)
+	case e.Kind == Freeze && !e.Until.After(e.At):
+		return fmt.Errorf("decision %s: a freeze that does not end after it begins", e.ID)
 	}
 	return nil
 }

@@ -7,7 +7,8 @@ import (
 	"signalbox/internal/pull"
 )
 
-// Ledger is the entries of one pull request in the order of the ledger.
+// Ledger is the entries of one pull request, or the freezes of one repository, in
+// the order of the ledger.
 type Ledger []Entry
 
 // Target is what decisions are asked about: a pull request as it is now.

@@ -199,6 +199,13 @@ func TestCheck(t *testing.T) {
 	if err := good.Check(); err != nil {
 		t.Error(err)
 	}
+	frozen := entry("1", decision.Freeze, alice)
+	if err := frozen.Check(); err != nil {
+		t.Error(err)
+	}
+	if frozen.Until = frozen.At; frozen.Check() == nil {
+		t.Error("a freeze without an end was accepted")
+	}
 	for name, spoil := range map[string]func(*decision.Entry){
 		"no id":     func(e *decision.Entry) { e.ID = "" },
 		"bad kind":  func(e *decision.Entry) { e.Kind = "approves" },
