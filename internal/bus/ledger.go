@@ -31,6 +31,9 @@ type Ledger struct {
 
 	mu     sync.RWMutex
 	byPull map[pull.Ref]map[string]decision.Entry
+	// freezes are the keys of the entries that act on a whole repository, by its
+	// id.
+	freezes map[int64]map[string]struct{}
 }
 
 // OpenLedger makes the ledger if it is missing and returns when it is loaded.
@@ -45,7 +48,7 @@ func OpenLedger(ctx context.Context, b *Bus) (*Ledger, error) {
 	}
 	l := &Ledger{
 		bucket: &Bucket[decision.Entry]{b: b, name: bucketDecisions, stream: ledgerStream().Name, view: v},
-		byPull: map[pull.Ref]map[string]decision.Entry{},
+		byPull: map[pull.Ref]map[string]decision.Entry{}, freezes: map[int64]map[string]struct{}{},
 	}
 	l.bucket.OnChange(l.index)
 	return l, nil
@@ -74,6 +77,12 @@ func (l *Ledger) index(key string, _, now *decision.Entry) {
 		l.byPull[now.Ref()] = entries
 	}
 	entries[key] = *now
+	if now.OfRepo() {
+		if l.freezes[now.Repo.ID] == nil {
+			l.freezes[now.Repo.ID] = map[string]struct{}{}
+		}
+		l.freezes[now.Repo.ID][key] = struct{}{}
+	}
 }
 
 // ledgerKey is the key of an entry. Ids are for people and may hold anything;
@@ -104,6 +113,15 @@ func (l *Ledger) Append(ctx context.Context, e decision.Entry) (added bool, err 
 func (l *Ledger) Entries(ref pull.Ref) decision.Ledger {
 	l.mu.RLock()
 	keys := slices.Collect(maps.Keys(l.byPull[ref]))
+	l.mu.RUnlock()
+	return l.ordered(keys)
+}
+
+// Freezes returns the entries that act on all pull requests of a repository,
+// whichever they were said on, in the order of the server.
+func (l *Ledger) Freezes(repo int64) decision.Ledger {
+	l.mu.RLock()
+	keys := slices.Collect(maps.Keys(l.freezes[repo]))
 	l.mu.RUnlock()
 	return l.ordered(keys)
 }

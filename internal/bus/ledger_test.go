@@ -83,6 +83,41 @@ func TestLedgerKeepsOneEntryForACause(t *testing.T) {
 	}
 }
 
+func TestLedgerKnowsTheFreezesOfARepository(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b := open(t, Config{Embedded: Embedded{Dir: dir}})
+	l := openLedger(t, b)
+	for _, e := range []struct {
+		id           string
+		kind         decision.Kind
+		repo, number int64
+	}{
+		{"1", decision.Freeze, 7, 3}, {"2", decision.Hold, 7, 3}, {"3", decision.Freeze, 8, 3},
+		{"4", decision.Unfreeze, 7, 4}, {"5", decision.Freeze, 7, 5}, {"1", decision.Freeze, 7, 3},
+	} {
+		entry := ledgerEntry(e.id, e.number)
+		entry.Kind, entry.Repo.ID, entry.Until = e.kind, e.repo, entry.At.Add(time.Hour)
+		if _, err := l.Append(t.Context(), entry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(l *Ledger) {
+		t.Helper()
+		for repo, want := range map[int64][]string{7: {"1", "4", "5"}, 8: {"3"}, 9: nil} {
+			if diff := cmp.Diff(want, entryIDs(l.Freezes(repo))); diff != "" {
+				t.Errorf("freezes of repository %d (-want +got):\n%s", repo, diff)
+			}
+		}
+		if diff := cmp.Diff([]string{"1", "2"}, entryIDs(l.Entries(pull.Ref{RepoID: 7, Number: 3}))); diff != "" {
+			t.Errorf("entries of the pull request (-want +got):\n%s", diff)
+		}
+	}
+	check(l)
+	closeBus(t, b)
+	check(openLedger(t, open(t, Config{Embedded: Embedded{Dir: dir}})))
+}
+
 func TestLedgerCannotBeShortened(t *testing.T) {
 	t.Parallel()
 	_, ext := external(t, nil)

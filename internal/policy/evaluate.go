@@ -44,6 +44,9 @@ type Input struct {
 	Teams map[string]Team
 	// Decisions is the ledger of the pull request.
 	Decisions decision.Ledger
+	// Freezes is the ledger of the repository's freezes, on whichever pull
+	// request they were said.
+	Freezes decision.Ledger
 	// Accounts are those who decided, as they are called now, by id. A decision
 	// of an account that is not among them does not count.
 	Accounts map[int64]pull.Person
@@ -92,7 +95,10 @@ func Evaluate(in Input) Verdict {
 // rules evaluates the operator's policy and a repository's into v.
 func (e *evaluation) rules(v *Verdict, repository *Policy) {
 	var inForce []*Policy
-	overriding := e.overriding(repository)
+	overriding := e.overriding(repository, 0)
+	if r, ok := e.frozen(repository); ok {
+		v.Results = append(v.Results, r)
+	}
 	for _, pol := range []*Policy{e.in.Operator, repository} {
 		if pol == nil {
 			continue

@@ -35,18 +35,33 @@ func (e *evaluation) target() decision.Target {
 	return decision.Target{Base: p.Base.Name, Head: p.Head.SHA, Retargets: retargets(e.in.Snapshot), Now: e.in.Now}
 }
 
-// decisions notes the holds, overrides and the request to merge in force.
+// decisions notes the holds, overrides, freezes and the request to merge in
+// force.
 func (e *evaluation) decisions(v *Verdict) {
-	v.Holds = e.in.Decisions.Holds()
+	v.Holds = unplaced(e.in.Decisions.Holds())
+	v.Freezes = e.freezes()
 	for _, o := range e.in.Decisions.Overrides(e.target()) {
 		if person, ok := e.mayOverride(o); ok {
-			o.By = person
+			o.By, o.Seq = person, 0
 			v.Overrides = append(v.Overrides, o)
 		}
 	}
 	if m, ok := e.in.Decisions.MergeRequest(e.target()); ok {
+		m.Seq = 0
 		v.Merge = &m
 	}
+}
+
+// unplaced takes the place in the ledger out of entries. It is not kept with a
+// verdict, and two verdicts of the same truth are equal: no entries are nil.
+func unplaced(entries []decision.Entry) []decision.Entry {
+	if len(entries) == 0 {
+		return nil
+	}
+	for i := range entries {
+		entries[i].Seq = 0
+	}
+	return entries
 }
 
 // mayOverride returns who gave an override, as called now, if that person may
@@ -87,18 +102,19 @@ func (o overriding) passes(pol *Policy, key string) bool {
 	return o.byOperator[key] || (pol == nil || pol != o.operator) && o.byRepository[key]
 }
 
-// overriding evaluates the overrides under the policies in force. An override
-// lasts no longer than the policy allows now.
-func (e *evaluation) overriding(repository *Policy) overriding {
+// overriding evaluates the overrides under the policies in force that come after
+// a place in the ledger. An override lasts no longer than the policy allows now.
+func (e *evaluation) overriding(repository *Policy, after uint64) overriding {
 	return overriding{
 		operator:     e.in.Operator,
-		byOperator:   e.passedBy(e.in.Operator),
-		byRepository: e.passedBy(repository),
+		byOperator:   e.passedBy(e.in.Operator, after),
+		byRepository: e.passedBy(repository, after),
 	}
 }
 
-// passedBy returns the keys that the overrides of the people on one list pass.
-func (e *evaluation) passedBy(pol *Policy) map[string]bool {
+// passedBy returns the keys that the overrides of the people on one list pass,
+// as far as those come after a place in the ledger.
+func (e *evaluation) passedBy(pol *Policy, after uint64) map[string]bool {
 	passed := map[string]bool{}
 	if pol == nil || pol.file.Override == nil {
 		return passed
@@ -115,7 +131,7 @@ func (e *evaluation) passedBy(pol *Policy) map[string]bool {
 		if o.Until.Before(until) {
 			until = o.Until
 		}
-		if !ok || e.voidPerson(person) != "" || !e.onOverrideList(pol, person) || !e.in.Now.Before(until) {
+		if o.Seq < after || !ok || e.voidPerson(person) != "" || !e.onOverrideList(pol, person) || !e.in.Now.Before(until) {
 			continue
 		}
 		e.reading.Again(until)

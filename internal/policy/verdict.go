@@ -81,6 +81,9 @@ type Verdict struct {
 	Holds     []decision.Entry `json:"holds,omitempty"`
 	Overrides []decision.Entry `json:"overrides,omitempty"`
 	Merge     *decision.Entry  `json:"merge,omitempty"`
+	// Freezes are those of the repository's freezes in force that end last, the
+	// last first.
+	Freezes []decision.Entry `json:"freezes,omitempty"`
 	// Problems make the verdict blocked or undecided whatever the rules say.
 	Problems []Problem `json:"problems,omitempty"`
 	// Proposed is set when the pull request changes the policy.
