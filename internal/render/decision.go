@@ -49,6 +49,11 @@ func MergeEnded(request decision.Entry, why string) string {
 
 // decisions shows what people decided and is in force.
 func decisions(b *strings.Builder, v *policy.Verdict) {
+	for _, f := range v.Freezes {
+		fmt.Fprintf(b, "🧊 **Frozen by %s** since %s until %s%s. %s, an approver, or who may override ends it with `/unfreeze`. Said on %s.\n\n",
+			inline(f.By.Login), stamp(f.At), stamp(f.Until), because(f.Reason), inline(f.By.Login),
+			link(fmt.Sprintf("pull request %d", f.Number), f.URL))
+	}
 	for _, h := range v.Holds {
 		fmt.Fprintf(b, "✋ **Held by %s** since %s%s. %s or an approver lifts it with `/unhold`.\n\n",
 			inline(h.By.Login), stamp(h.At), because(h.Reason), inline(h.By.Login))

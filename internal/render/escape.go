@@ -1,6 +1,7 @@
 package render
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 )
@@ -67,6 +68,19 @@ func code(s string) string {
 		s = " " + s + " "
 	}
 	return fence + strings.ReplaceAll(s, "|", "\\|") + fence
+}
+
+// plainAddress is an address of the web without anything that has a meaning in
+// Markdown or HTML.
+var plainAddress = regexp.MustCompile(`^https?://[A-Za-z0-9._:/?#=&%+,;@~-]+$`)
+
+// link makes text a link to an address, unless that is one that could break out
+// of it. The text is signalbox's own.
+func link(text, address string) string {
+	if !plainAddress.MatchString(address) {
+		return text
+	}
+	return "[" + text + "](<" + address + ">)"
 }
 
 // block puts text of many lines in a fenced block.
