@@ -118,7 +118,9 @@ func TestAnalyzeThroughRunners(t *testing.T) {
 		}
 	}
 	start := time.Date(2026, 11, 30, 14, 45, 22, 137_000_000, time.UTC)
-	stampOf := func(i int) string { return start.Add(time.Duration(i) * time.Millisecond).Format("2006-01-02T15:04:05.0000000Z") }
+	stampOf := func(i int) string {
+		return start.Add(time.Duration(i) * time.Millisecond).Format("2006-01-02T15:04:05.0000000Z")
+	}
 	ways := map[string]func(string) string{
 		"Gitea":         each(func(i int, line string) string { return stampOf(i) + " " + line }),
 		"CRLF":          each(func(_ int, line string) string { return line + "\r" }),

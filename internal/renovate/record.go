@@ -211,10 +211,11 @@ func (r *record) addMeta(meta string) {
 }
 
 // addDetails reads the indented lines of a message, without their indentation:
-// fields of JSON with commas between them, and perhaps a stack after them.
+// fields of JSON with commas between them, and perhaps a stack after them. What
+// a message is about stands in its first line only.
 func (r *record) addDetails(details []byte) {
 	for key, value := range pairs(append([]byte("{"), details...)) {
-		if _, twice := r.fields[key]; !twice {
+		if key != "repository" && key != "branch" {
 			r.fields[key] = value
 		}
 	}
