@@ -144,7 +144,8 @@ func (a *app) wire(ctx context.Context) error {
 	}
 	a.demand = &handlers.Demand{Index: index, Records: records, Forge: forgeFacts, Patience: wishPatience, Now: time.Now}
 	a.events = &handlers.Events{
-		Queue: queue, Records: records, Index: index, Account: account, Ledger: a.ledger, Forge: forgeFacts,
+		Queue: queue, Records: records, Index: index, Account: account, Ledger: a.ledger,
+		Repositories: repositories, Forge: forgeFacts,
 	}
 	a.facts = &handlers.Facts{Queue: queue, Records: records, Index: index}
 	a.silence = &handlers.Silence{

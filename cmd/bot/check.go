@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,17 +22,23 @@ import (
 )
 
 func newCheckCommand() *cobra.Command {
-	var path string
+	var path, policyPath string
 	var patience time.Duration
+	var explain bool
 	cmd := &cobra.Command{
 		Use:   "check OWNER/REPO#NUMBER",
 		Short: "Evaluate one pull request and print the verdict; nothing is posted",
 		Long: `Evaluate one pull request once and print the verdict; nothing is posted.
 
+With --explain all evidence is printed as a tree: what was looked at, and when.
+With --policy a file is evaluated in the place of the policy on the base branch:
+what would be, if it were merged?
+
 The exit code is 0 for clear, 1 for waiting or blocked, and 2 if signalbox could
 not decide, so that a pipeline can use it.`,
-		Example: "  bot check --config signalbox.yaml 'ops/home-gitops#12'",
-		Args:    cobra.ExactArgs(1),
+		Example: `  bot check --config signalbox.yaml 'ops/home-gitops#12'
+  bot check --config signalbox.yaml --explain --policy .gitea/signalbox.yaml 'ops/home-gitops#12'`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, err := parseTarget(args[0])
 			if err != nil {
@@ -41,20 +48,45 @@ not decide, so that a pipeline can use it.`,
 			if err != nil {
 				return err
 			}
-			v, err := checkOnce(cmd.Context(), c, target, patience)
+			instead, err := readPolicy(policyPath)
+			if err != nil {
+				return err
+			}
+			v, err := checkOnce(cmd.Context(), c, target, instead, patience)
 			if err != nil {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			if _, err := io.WriteString(out, render.Terminal(v, showsColor(out))); err != nil {
+			show := render.Terminal
+			if explain {
+				show = render.Explain
+			}
+			if _, err := io.WriteString(out, show(v, showsColor(out))); err != nil {
 				return fmt.Errorf("print the verdict: %w", err)
 			}
 			return verdictCode(v.State())
 		},
 	}
 	configFlag(cmd, &path)
+	cmd.Flags().BoolVar(&explain, "explain", false, "print all evidence as a tree")
+	cmd.Flags().StringVar(&policyPath, "policy", "", "evaluate the policy in this `file` instead of the one on the base branch")
 	cmd.Flags().DurationVar(&patience, "timeout", 30*time.Second, "how long to wait for the clusters")
 	return cmd
+}
+
+// readPolicy reads the policy of --policy; nil for no path.
+func readPolicy(path string) (*handlers.Document, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the policy: %w", err)
+	}
+	if _, problems := policy.Load(path, data); len(problems) > 0 {
+		return nil, fmt.Errorf("the policy is not valid:\n%w", problems.Err())
+	}
+	return &handlers.Document{Name: path, Text: string(data)}, nil
 }
 
 func verdictCode(s policy.GateState) error {
@@ -86,7 +118,7 @@ func parseTarget(s string) (target, error) {
 
 // checkOnce watches the clusters until they are known, or for as long as
 // patience lasts, and evaluates. What is not known by then is unknown.
-func checkOnce(ctx context.Context, c *config.Config, t target, patience time.Duration) (*policy.Verdict, error) {
+func checkOnce(ctx context.Context, c *config.Config, t target, instead *handlers.Document, patience time.Duration) (*policy.Verdict, error) {
 	quiet := slog.New(slog.DiscardHandler)
 	forge, err := newForge(c, quiet, nil)
 	if err != nil {
@@ -114,7 +146,7 @@ func checkOnce(ctx context.Context, c *config.Config, t target, patience time.Du
 		Forge: forge, Facts: facts, Policies: policies, Demand: demand, Account: handlers.NewAccount(forge),
 		Clusters: clusterNames(clusters), Bots: bots(c), Log: quiet, Now: time.Now,
 	}
-	return e.Look(ctx, repo, t.number)
+	return e.Look(ctx, repo, t.number, instead)
 }
 
 // watchOnce fills facts from all clusters at the same time.

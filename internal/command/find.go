@@ -43,7 +43,7 @@ func Find(markdown string) Found {
 	if len(markdown) > maxSize {
 		return found
 	}
-	for _, l := range paragraphLines(markdown) {
+	for _, l := range Lines(markdown) {
 		m := line.FindStringSubmatch(strings.TrimSpace(l))
 		if m == nil {
 			continue
@@ -74,7 +74,7 @@ func (f *Found) restrict() {
 		}
 		for i := range f.Commands {
 			if c := &f.Commands[i]; c.Problem == "" && strict.excludes(*c) {
-				c.Problem = "the same comment says " + strict.Line + ", which holds"
+				c.Problem = "the same comment says " + strict.brief() + ", which holds"
 			}
 		}
 	}
@@ -93,9 +93,10 @@ func nearest(word string) Name {
 	return best
 }
 
-// paragraphLines returns the lines of the paragraphs of a text that begin with
-// text as it is shown: not within code, HTML, or the address or title of a link.
-func paragraphLines(markdown string) []string {
+// Lines returns the lines of a text of Markdown that somebody says something
+// in: those of its paragraphs that begin with text as it is shown, not within
+// code, quotes, HTML, or the address or title of a link.
+func Lines(markdown string) []string {
 	source := []byte(strings.ReplaceAll(markdown, "\r\n", "\n"))
 	doc := goldmark.DefaultParser().Parse(text.NewReader(source))
 	var lines []string

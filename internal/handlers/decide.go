@@ -76,7 +76,12 @@ func (r *run) collect(ctx context.Context, wishes []fact.Wish, wished map[fact.K
 }
 
 func (r *run) ancestry(ctx context.Context, ask policy.Ask) (policy.Answer, error) {
-	contained, err := r.Forge.Contains(ctx, r.repo, ask.Applied, ask.Needed)
+	repo := r.repo
+	if ask.Repo != "" {
+		owner, name, _ := strings.Cut(ask.Repo, "/")
+		repo = pull.Repo{Owner: owner, Name: name}
+	}
+	contained, err := r.Forge.Contains(ctx, repo, ask.Applied, ask.Needed)
 	switch {
 	case errors.Is(err, pull.ErrUnknownCommit):
 		return precondition.Foreign, nil
@@ -100,6 +105,7 @@ func (r *run) input(in *Inputs, facts *factLog) policy.Input {
 		Teams:    in.Teams,
 
 		Decisions: r.ledger,
+		Freezes:   r.freezes,
 		Accounts:  in.Accounts,
 
 		Clusters: r.Clusters,

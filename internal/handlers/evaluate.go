@@ -31,11 +31,11 @@ type Evaluator struct {
 	Index        *Index
 	Facts        FactReader
 	// Demand collects the facts that verdicts wish for.
-	Demand *Demand
-	Queue  Queue
-	Ledger Ledger
-	People       *People
-	Policies     *Policies
+	Demand   *Demand
+	Queue    Queue
+	Ledger   Ledger
+	People   *People
+	Policies *Policies
 	// Clusters are the names of all configured clusters. Bots are the accounts
 	// that never count, beside signalbox's own.
 	Clusters []string
@@ -53,7 +53,7 @@ type Evaluator struct {
 // Handle evaluates one pull request. It must not run twice at once for one
 // pull request; [Queue] promises that.
 //
-// A fact can change while the verdict is being made. The barrier before it
+// A fact can change, and the repository be frozen, while the verdict is being made. The barrier before it
 // makes the verdict see every earlier change. A change that comes later finds
 // the pull request in the index by the record stored here, or is found by the
 // second look at the revisions after the record was stored. For an event of the
@@ -78,7 +78,7 @@ func (e *Evaluator) Handle(ctx context.Context, item work.Item) error {
 	r.record.Heard = maps.Clone(r.record.Heard)
 	r.record.Answered = slices.Clone(r.record.Answered)
 	r.before, r.pull = r.record.Verdict, r.record.Inputs.Snapshot.Pull
-	r.ledger = e.Ledger.Entries(item.Ref)
+	r.readLedger()
 	if !ok {
 		return r.forget(ctx, "repository is not configured")
 	}
@@ -109,12 +109,16 @@ type run struct {
 	reviews   []pull.Review
 	retargets int
 	ledger    decision.Ledger
+	// freezes are the entries of the whole repository's freezes.
+	freezes decision.Ledger
 
 	record   Record
 	revision uint64
 	known    bool
 	before   policy.Verdict
 	gone     bool
+	// instead stands for the policy of the base branch, if it is set.
+	instead *Document
 }
 
 func (r *run) do(ctx context.Context) error {
@@ -170,6 +174,9 @@ func (r *run) afresh(ctx context.Context) error {
 func (r *run) afreshFrom(ctx context.Context, p pull.Pull) error {
 	r.pull = p
 	if p.State != pull.Open {
+		if err := r.spreadLast(ctx); err != nil {
+			return err
+		}
 		return errors.Join(r.reportMerged(ctx), r.answerLate(ctx), r.forget(ctx, string(p.State)))
 	}
 	if err := r.see(ctx, &p); err != nil {
@@ -269,8 +276,11 @@ func (r *run) finish(ctx context.Context, verdict policy.Verdict, facts *factLog
 			"preconditions", verdict.Preconditions.State, "approval", verdict.Approval.State,
 			"reason", verdict.Preconditions.Reason)
 	}
-	if err := r.Facts.Sync(ctx); err != nil {
+	if err := errors.Join(r.Facts.Sync(ctx), r.Ledger.Sync(ctx)); err != nil {
 		return fmt.Errorf("look at the facts again: %w", err)
+	}
+	if r.refrozen() {
+		return soon(ctx, r.Queue, work.Fact, "freeze meanwhile", []pull.Ref{r.item.Ref})
 	}
 	if facts.changed() {
 		return soon(ctx, r.Queue, work.Fact, "fact changed meanwhile", []pull.Ref{r.item.Ref})
@@ -338,7 +348,7 @@ func (r *run) forget(ctx context.Context, why string) error {
 }
 
 // sameVerdict reports whether two verdicts say the same to people. When to look
-// again, and when what was found was last read, is nothing that is said.
+// again, and when and how much was read, is nothing that is said.
 func sameVerdict(a, b policy.Verdict) bool {
 	a.LookAgain, b.LookAgain = time.Time{}, time.Time{}
 	a.Reads, b.Reads = nil, nil
@@ -348,13 +358,13 @@ func sameVerdict(a, b policy.Verdict) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// undated returns results without the times at which they were read.
+// undated returns results without when and how much was read.
 func undated(results []policy.Result) []policy.Result {
 	results = slices.Clone(results)
 	for i := range results {
 		results[i].Checks = slices.Clone(results[i].Checks)
 		for j := range results[i].Checks {
-			results[i].Checks[j].ReadAt = time.Time{}
+			results[i].Checks[j].ReadAt, results[i].Checks[j].Looked = time.Time{}, ""
 		}
 	}
 	return results

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"signalbox/internal/decision"
 	"signalbox/internal/events"
@@ -21,6 +24,8 @@ type Events struct {
 	Index   *Index
 	Account *Account
 	Ledger  Ledger
+	// Repositories tell the default branch.
+	Repositories *Repositories
 	// Forge reads what verdicts wish for of the forge.
 	Forge FactReading
 }
@@ -45,6 +50,8 @@ func (h *Events) Handle(ctx context.Context, e events.Event) error {
 		return h.commentChanged(ctx, e, p)
 	case events.StatusPosted:
 		return h.statusPosted(ctx, p)
+	case events.WorkflowChanged:
+		return h.workflowChanged(ctx, p)
 	default:
 		return events.Permanent(fmt.Errorf("event %s: no handler for type %s", e.ID, e.Type))
 	}
@@ -72,13 +79,51 @@ func (h *Events) readAgain(ctx context.Context, keys ...fact.Key) error {
 }
 
 // branchPushed asks for every pull request into the branch: what it is compared
-// with has changed. A push to a head comes as an event of its pull request.
+// with has changed. A push to a head comes as an event of its pull request. With
+// the default branch the workflows change that run by schedule.
 func (h *Events) branchPushed(ctx context.Context, p events.BranchPushed) error {
 	if err := h.Records.Sync(ctx); err != nil {
 		return fmt.Errorf("push to %s of %s: %w", p.Branch, p.Repo, err)
 	}
-	return h.soon(ctx, "push to the base branch", h.Index.OnBase(p.Repo.ID, p.Branch)...)
+	err := h.soon(ctx, "push to the base branch", h.Index.OnBase(p.Repo.ID, p.Branch)...)
+	if p.Branch == h.Repositories.Main(p.Repo.ID) {
+		err = errors.Join(err, h.readAgain(ctx, h.wishedOf(p.Repo.ID, fact.KindRenovate)...))
+	}
+	return err
 }
+
+// wishedOf returns the facts of some kinds that are wished of a repository.
+func (h *Events) wishedOf(repo int64, kinds ...string) []fact.Key {
+	var keys []fact.Key
+	for _, w := range h.Index.Wishes() {
+		k := w.Key
+		if k.Source == fact.SourceGitea && k.Namespace == strconv.FormatInt(repo, 10) && slices.Contains(kinds, k.Kind) {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
+// workflowChanged reads again what is wished of the workflow. A job that begins
+// changes nothing that a run does not tell.
+func (h *Events) workflowChanged(ctx context.Context, p events.WorkflowChanged) error {
+	if p.Job != "" && p.Status != runCompleted {
+		return nil
+	}
+	if err := h.Records.Sync(ctx); err != nil {
+		return fmt.Errorf("run %d of %s: %w", p.Run, p.Repo, err)
+	}
+	keys := slices.DeleteFunc(h.wishedOf(p.Repo.ID, fact.KindRuns, fact.KindRenovate, fact.KindActions), func(k fact.Key) bool {
+		workflow, commit, _ := strings.Cut(k.Name, "@")
+		other := p.Workflow != "" && workflow != "" && workflow != p.Workflow
+		return other || p.Commit != "" && commit != "" && commit != p.Commit
+	})
+	return h.readAgain(ctx, keys...)
+}
+
+// runCompleted is the status of a run or job that has ended.
+const runCompleted = "completed"
 
 // commentChanged asks for a look at the comments: a new one may hold a command,
 // an edited or deleted one may be signalbox's own. What signalbox does itself is

@@ -88,6 +88,14 @@ func (s self) Self(context.Context) (pull.Person, error) {
 	return pull.Person{ID: 9, Login: "signalbox"}, s.err
 }
 
+// noReading is told to read nothing.
+type noReading struct{ t *testing.T }
+
+func (n noReading) Read(_ context.Context, k fact.Key) error {
+	n.t.Errorf("%s is read, which nobody wishes for", k)
+	return nil
+}
+
 func TestEventsAskForWork(t *testing.T) {
 	repo := events.Repo{ID: 7, Owner: "ops", Name: "home-gitops"}
 	bob, bot := events.Person{ID: 2, Login: "bob"}, events.Person{ID: 9, Login: "signalbox"}
@@ -113,7 +121,7 @@ func TestEventsAskForWork(t *testing.T) {
 			x.Change("", nil, record(1, "main", "h1"))
 			x.Change("", nil, record(2, "main", "h2"))
 			q := &queue{}
-			h := handlers.Events{Queue: q, Records: records{}, Index: x, Account: handlers.NewAccount(self{})}
+			h := handlers.Events{Queue: q, Records: records{}, Index: x, Account: handlers.NewAccount(self{}), Repositories: handlers.NewRepositories(noForge{}, nil), Forge: noReading{t}}
 			e, err := events.New("gitea/1", "gitea", time.Now(), tt.payload)
 			if err != nil {
 				t.Fatal(err)

@@ -63,7 +63,9 @@ func (r *run) read(ctx context.Context, p pull.Pull) (Inputs, error) {
 	if snap.Reviews, err = r.Forge.Reviews(ctx, r.repo, p.Number); err != nil {
 		return Inputs{}, err
 	}
-	if known && last.Base == p.Base {
+	if r.instead != nil {
+		in.Policy = r.instead
+	} else if known && last.Base == p.Base {
 		in.Policy = old.Policy
 	} else if in.Policy, err = r.document(ctx, p.Base.Name, p.Base.SHA); err != nil {
 		return Inputs{}, err

@@ -37,7 +37,11 @@ type Check struct {
 	Since time.Time `json:"since,omitzero"`
 	// ReadAt is when what decided it was read from its source; zero if that says
 	// nothing, as for a window of the clock.
-	ReadAt   time.Time  `json:"readAt,omitzero"`
+	ReadAt time.Time `json:"readAt,omitzero"`
+	// Looked is how much was looked at, where that changes all the time and
+	// matters little, such as the number of objects; or empty. It is no part of
+	// what the finding says.
+	Looked   string     `json:"looked,omitempty"`
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
@@ -74,6 +78,8 @@ func (ev *evidence) addParts(label, value string, parts []Evidence) {
 // Ask is a question of ancestry: does the history of Applied contain Needed?
 // Both are full commit ids.
 type Ask struct {
+	// Repo is "owner/name", or empty for the repository of the pull request.
+	Repo    string `json:"repo,omitempty"`
 	Applied string `json:"applied"`
 	Needed  string `json:"needed"`
 }

@@ -10,19 +10,33 @@ import (
 	"signalbox/internal/yamlfile"
 )
 
-// Flux asks that one object of Flux is Ready: not being deleted, not
-// suspended, its latest generation observed, and its Ready condition True.
-// Exactly one kind of object is given, as "namespace/name".
+// Flux asks that one object of Flux is Ready: not being deleted, not suspended,
+// its latest generation observed, and its Ready condition True. Exactly one kind
+// of object is given, as "namespace/name".
+//
+// An object that passes through Progressing, as every healthy one does at each
+// interval, stays what it was before, up to its own timeout. An object that does
+// not exist is unmet. A cluster that is not heard from, a kind that is not
+// installed and a right that is missing are unknown.
 type Flux struct {
-	Kustomization  string `yaml:"kustomization" json:"kustomization,omitempty"`
-	HelmRelease    string `yaml:"helmRelease" json:"helmRelease,omitempty"`
-	GitRepository  string `yaml:"gitRepository" json:"gitRepository,omitempty"`
-	OCIRepository  string `yaml:"ociRepository" json:"ociRepository,omitempty"`
+	// Kustomization is one of kustomize.toolkit.fluxcd.io.
+	Kustomization string `yaml:"kustomization" json:"kustomization,omitempty"`
+	// HelmRelease is one of helm.toolkit.fluxcd.io.
+	HelmRelease string `yaml:"helmRelease" json:"helmRelease,omitempty"`
+	// GitRepository is one of source.toolkit.fluxcd.io, as are all that follow.
+	GitRepository string `yaml:"gitRepository" json:"gitRepository,omitempty"`
+	// OCIRepository is a source of artifacts in a registry.
+	OCIRepository string `yaml:"ociRepository" json:"ociRepository,omitempty"`
+	// HelmRepository is a source of charts. One of type oci has no status, and is
+	// never Ready.
 	HelmRepository string `yaml:"helmRepository" json:"helmRepository,omitempty"`
-	HelmChart      string `yaml:"helmChart" json:"helmChart,omitempty"`
-	Bucket         string `yaml:"bucket" json:"bucket,omitempty"`
-	// Contains asks that the applied revision contains a commit: "base" is the
-	// tip of the base branch. It needs an object that follows Git.
+	// HelmChart is a chart of a source.
+	HelmChart string `yaml:"helmChart" json:"helmChart,omitempty"`
+	// Bucket is a source in an object store.
+	Bucket string `yaml:"bucket" json:"bucket,omitempty"`
+	// Contains asks that the applied revision contains a commit, by ancestry and
+	// not by time: "base" is the tip of the base branch. It needs a kustomization
+	// or a gitRepository.
 	Contains string `yaml:"contains" json:"contains,omitempty" jsonschema:"enum=base"`
 	// Settle is how long the object must have been Ready without a break.
 	Settle yamlfile.Duration `yaml:"settle" json:"settle,omitempty"`
@@ -172,6 +186,11 @@ func readiness(f *fact.Flux) (State, string) {
 // applied decides whether the applied revision of an object that follows a
 // branch contains a commit of it. Named says what the commit is.
 func (e *Evaluation) applied(f *fact.Flux, branch, commit, named string) (State, string) {
+	return e.appliedOf(f, Ask{Needed: commit}, branch, named)
+}
+
+// appliedOf is applied for a question that names its repository.
+func (e *Evaluation) appliedOf(f *fact.Flux, ask Ask, branch, named string) (State, string) {
 	rev := fact.ParseRevision(f.Applied)
 	if rev.Commit == "" && f.Origin != "" {
 		rev = fact.ParseRevision(f.Origin)
@@ -184,9 +203,10 @@ func (e *Evaluation) applied(f *fact.Flux, branch, commit, named string) (State,
 	case rev.Branch != "" && rev.Branch != branch:
 		return Unmet, fmt.Sprintf("follows %s, not %s", rev.Branch, branch)
 	}
-	switch answer, ok := e.contains(Ask{Applied: rev.Commit, Needed: commit}); {
+	ask.Applied = rev.Commit
+	switch answer, ok := e.contains(ask); {
 	case !ok:
-		return Unknown, fmt.Sprintf("has applied %s, and it is not known whether that contains %s of %s", short(rev.Commit), short(commit), branch)
+		return Unknown, fmt.Sprintf("has applied %s, and it is not known whether that contains %s of %s", short(rev.Commit), short(ask.Needed), branch)
 	case answer == Foreign:
 		return Unmet, fmt.Sprintf("has applied %s, which is no commit of this repository", short(rev.Commit))
 	case answer == NotContained:
@@ -237,6 +257,5 @@ func fluxEvidence(o object, f fact.Fact) []Evidence {
 	if f.Flux.Attempted != f.Flux.Applied {
 		ev.add("attempted revision", f.Flux.Attempted)
 	}
-	ev.addTime("since", f.Since)
 	return ev
 }

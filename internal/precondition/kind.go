@@ -12,6 +12,18 @@ import (
 type Kinds struct {
 	// Flux asks that an object of Flux is Ready on each target cluster.
 	Flux *Flux `yaml:"flux" json:"flux,omitempty"`
+	// Renovate asks what the last completed run of Renovate really was.
+	Renovate *Renovate `yaml:"renovate" json:"renovate,omitempty"`
+	// Status asks for commit statuses on the head of the pull request.
+	Status *Status `yaml:"status" json:"status,omitempty"`
+	// Workflow asks that a workflow of Gitea Actions really ran.
+	Workflow *Workflow `yaml:"workflow" json:"workflow,omitempty"`
+	// Kured asks that no node is being rebooted by kured.
+	Kured *Kured `yaml:"kured" json:"kured,omitempty"`
+	// Objects asks about objects of any kind.
+	Objects *Objects `yaml:"objects" json:"objects,omitempty"`
+	// DependsOn asks for what the description names as dependencies.
+	DependsOn *DependsOn `yaml:"dependsOn" json:"dependsOn,omitempty"`
 }
 
 // Kind is one kind of precondition.

@@ -239,12 +239,22 @@ func evidence(b *strings.Builder, v *policy.Verdict, limit limits) {
 			}
 			fmt.Fprintf(b, "<details><summary>%s Evidence: %s</summary>\n\n", resultSign[c.State], htmlText(r.Name+where))
 			var text strings.Builder
-			for _, e := range c.Evidence {
-				fmt.Fprintf(&text, "%s: %s\n", e.Label, strings.ReplaceAll(strings.TrimSpace(e.Value), "\n", "\n    "))
+			evidenceLines(&text, "", c.Evidence)
+			if !c.Since.IsZero() {
+				fmt.Fprintf(&text, "since: %s\n", stamp(c.Since))
 			}
 			b.WriteString(block(cutLines(text.String(), limit.evidence)))
 			b.WriteString("\n</details>\n\n")
 		}
+	}
+}
+
+// evidenceLines writes pieces of evidence, a line each, with what they are made
+// of below them.
+func evidenceLines(b *strings.Builder, indent string, ev []policy.Evidence) {
+	for _, e := range ev {
+		fmt.Fprintf(b, "%s%s: %s\n", indent, oneLine(e.Label), strings.ReplaceAll(strings.TrimSpace(e.Value), "\n", "\n"+indent+"    "))
+		evidenceLines(b, indent+"  ", e.Parts)
 	}
 }
 

@@ -36,11 +36,12 @@ func waiting() *policy.Verdict {
 					Evidence: []policy.Evidence{{Label: "object", Value: "Kustomization flux-system/platform-config"}},
 				},
 				{
-					Cluster: "prod", State: policy.Unmet, Since: since,
+					Cluster: "prod", State: policy.Unmet, Since: since, ReadAt: since.Add(time.Second), Looked: "3 objects",
 					Reason: `Kustomization flux-system/platform-config on prod is not Ready: ReconciliationFailed: no matches for kind "StorageProfile"`,
 					Evidence: []policy.Evidence{
 						{Label: "object", Value: "Kustomization flux-system/platform-config"},
 						{Label: "message", Value: "StorageProfile/longhorn dry-run failed:\nno matches for kind \"StorageProfile\""},
+						{Label: "do not pass", Value: "2", Parts: []policy.Evidence{{Label: "longhorn", Value: "two\nlines"}, {Label: "and more", Value: "1"}}},
 					},
 				},
 			}},
@@ -79,7 +80,7 @@ func blocked() *policy.Verdict {
 
 func TestGolden(t *testing.T) {
 	for name, v := range map[string]*policy.Verdict{"waiting": waiting(), "clear": cleared(), "blocked": blocked()} {
-		for ext, got := range map[string]string{".md": render.Comment(v), ".txt": render.Terminal(v, false)} {
+		for ext, got := range map[string]string{".md": render.Comment(v), ".txt": render.Terminal(v, false), ".explain.txt": render.Explain(v, false)} {
 			t.Run(name+ext, func(t *testing.T) {
 				path := filepath.Join("testdata", name+ext)
 				if *update {

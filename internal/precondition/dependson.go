@@ -1,0 +1,203 @@
+package precondition
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"signalbox/internal/fact"
+	"signalbox/internal/yamlfile"
+)
+
+// DependsOn asks for what the description of the pull request names as its
+// dependencies, each in a line of its own: "Depends-On: #41",
+// "Depends-On: ops/home-gitops#41", or the address of the pull request; several
+// are separated by commas. Each must be merged. A line in code, a quote or a
+// comment of HTML does not count.
+type DependsOn struct {
+	// Applied also asks that each is applied on every target cluster: the
+	// revisions that the Kustomizations there have applied contain the commit
+	// that merged it. Kustomizations that follow another repository or branch do
+	// not count, but one must follow this.
+	Applied bool `yaml:"applied" json:"applied,omitempty"`
+	// Kustomization is the only one that is asked about, as "namespace/name".
+	Kustomization string `yaml:"kustomization" json:"kustomization,omitempty"`
+}
+
+// Validate implements [Kind].
+func (c *DependsOn) Validate(v *Validator, at yamlfile.Path) {
+	if c.Kustomization == "" {
+		return
+	}
+	v.object(at.At("kustomization"), c.Kustomization)
+	if !c.Applied {
+		v.Add(at.At("kustomization"), "write applied: true too", "is asked about only if dependencies must be applied")
+	}
+}
+
+// Evaluate implements [Kind].
+func (c *DependsOn) Evaluate(e *Evaluation, clusters []string) []Check {
+	p := &e.Snapshot.Pull
+	self := dependency{p.Repo.Owner, p.Repo.Name, p.Number}
+	named, strange := dependencies(p.Body, self, p.URL)
+	var checks []Check
+	for _, s := range strange {
+		checks = append(checks, Check{State: Unmet, Reason: fmt.Sprintf("the description depends on %q, which names no pull request here; write #41, owner/name#41 or its address", s)})
+	}
+	for _, d := range named {
+		checks = append(checks, c.dependency(e, self, d, clusters)...)
+	}
+	if path := e.cycle(self, named); path != nil {
+		checks = append(checks, Check{State: Unmet, Reason: "this pull request depends on itself: " + strings.Join(path, " depends on ")})
+	}
+	if len(checks) == 0 {
+		checks = []Check{{State: Met, Reason: "the description names no dependency"}}
+	}
+	return checks
+}
+
+func (c *DependsOn) dependency(e *Evaluation, self, d dependency, clusters []string) []Check {
+	name := d.name(self)
+	f, finding, ok := e.wished(fact.Wish{Key: d.key()}, name)
+	if !ok {
+		return []Check{finding}
+	}
+	p := f.Pull
+	var ev evidence
+	ev.add("pull request", fmt.Sprintf("%s#%d: %s", p.Repo, p.Number, oneLine(p.Title)))
+	ev.add("state", p.State)
+	ev.addTime("merged", p.MergedAt)
+	ev.add("merge commit", p.MergeCommit)
+	ev.add("page", p.URL)
+	finding.Evidence = ev
+	finding.Since = f.Since
+	title := fmt.Sprintf("%s (%s)", name, oneLine(p.Title))
+	switch {
+	case p.State == fact.PullClosed:
+		finding.State, finding.Reason = Unmet, title+" was closed without being merged"
+	case p.State != fact.PullMerged:
+		finding.State, finding.Reason = Unmet, title+" is not merged yet"
+	case !c.Applied:
+		finding.State, finding.Reason = Met, title+" is merged"
+	case p.MergeCommit == "":
+		finding.State, finding.Reason = Unknown, title+" is merged, but Gitea does not tell by which commit"
+	default:
+		checks := e.onEach(clusters, func(cluster string) Check { return c.appliedOn(e, d.name(self), p, cluster) })
+		for i := range checks {
+			checks[i].Evidence = append(slices.Clone(ev), checks[i].Evidence...)
+		}
+		return checks
+	}
+	return []Check{finding}
+}
+
+// appliedOn decides whether a merged dependency is applied on a cluster.
+func (c *DependsOn) appliedOn(e *Evaluation, name string, p *fact.Pull, cluster string) Check {
+	if finding, ok := e.watched("Kustomization", cluster); !ok {
+		return finding
+	}
+	ask := Ask{Needed: p.MergeCommit}
+	if p.RepoID != e.Snapshot.Pull.Repo.ID {
+		ask.Repo = p.Repo
+	}
+	commit := fmt.Sprintf("%s (%s)", short(p.MergeCommit), name)
+	if c.Kustomization != "" {
+		return c.appliedBy(e, ask, p.Base, commit, cluster)
+	}
+	finding := Check{State: Unknown, Reason: fmt.Sprintf("no Kustomization on %s follows %s of %s, so nobody can tell whether %s is applied", cluster, p.Base, p.Repo, name)}
+	var behind, unclear, current []string
+	for _, f := range e.each(cluster, "kustomization") {
+		if f.Flux == nil {
+			continue
+		}
+		rev := fact.ParseRevision(f.Flux.Applied)
+		if rev.Commit == "" && f.Flux.Origin != "" {
+			rev = fact.ParseRevision(f.Flux.Origin)
+		}
+		if rev.Commit == "" || rev.Branch != "" && rev.Branch != p.Base {
+			continue
+		}
+		ask.Applied = rev.Commit
+		switch answer, ok := e.contains(ask); {
+		case !ok:
+			unclear = append(unclear, f.Key.Object())
+		case answer == NotContained:
+			behind = append(behind, f.Key.Object())
+			finding.Evidence = append(finding.Evidence, Evidence{Label: "Kustomization " + f.Key.Object(), Value: "has applied " + f.Flux.Applied})
+		case answer == Contained:
+			current = append(current, f.Key.Object())
+		}
+	}
+	switch {
+	case len(behind) > 0:
+		finding.State = Unmet
+		finding.Reason = fmt.Sprintf("%s is merged, but not applied on %s yet by %s", name, cluster, listed(behind, len(behind)))
+	case len(unclear) > 0:
+		finding.Reason = fmt.Sprintf("it is not known whether %s on %s has applied %s", listed(unclear, len(unclear)), cluster, commit)
+	case len(current) > 0:
+		finding.State = Met
+		finding.Reason = fmt.Sprintf("%s is merged, and applied on %s by all %s", name, cluster, plural(len(current), "Kustomization"))
+	}
+	return finding
+}
+
+// appliedBy decides it for the one Kustomization that is asked about.
+func (c *DependsOn) appliedBy(e *Evaluation, ask Ask, branch, commit, cluster string) Check {
+	namespace, name, _ := strings.Cut(c.Kustomization, "/")
+	f, ok := e.Fact(fact.Kube(cluster, "Kustomization", namespace, name))
+	if !ok || f.Flux == nil {
+		return Check{State: Unmet, Reason: fmt.Sprintf("Kustomization %s does not exist on %s", c.Kustomization, cluster)}
+	}
+	finding := Check{Since: f.Since, ReadAt: f.SeenAt, Evidence: fluxEvidence(object{kind: "Kustomization", ref: c.Kustomization}, f)}
+	subject := fmt.Sprintf("Kustomization %s on %s ", c.Kustomization, cluster)
+	state, why := e.appliedOf(f.Flux, ask, branch, commit)
+	if state == Met {
+		why = "has applied " + commit
+	}
+	finding.State, finding.Reason = state, subject+why
+	return finding
+}
+
+// maxWalk bounds how many pull requests are looked at for a cycle.
+const maxWalk = 50
+
+// cycle returns the way from a pull request over its dependencies back to
+// itself, or nil. A pull request that is not open waits for nothing any more.
+func (e *Evaluation) cycle(self dependency, named []dependency) []string {
+	type step struct {
+		at   dependency
+		path []string
+	}
+	var queue []step
+	follow := func(from []string, to []dependency) []string {
+		for _, d := range to {
+			path := append(slices.Clone(from), d.name(self))
+			if d.key() == self.key() {
+				return path
+			}
+			queue = append(queue, step{d, path})
+		}
+		return nil
+	}
+	if path := follow([]string{self.name(self)}, named); path != nil {
+		return path
+	}
+	seen := map[fact.Key]bool{}
+	for len(queue) > 0 && len(seen) < maxWalk {
+		s := queue[0]
+		queue = queue[1:]
+		if seen[s.at.key()] {
+			continue
+		}
+		seen[s.at.key()] = true
+		f, _, ok := e.wished(fact.Wish{Key: s.at.key()}, s.at.name(self))
+		if !ok || f.Pull.State != fact.PullOpen {
+			continue
+		}
+		next, _ := dependencies(f.Pull.Body, s.at, f.Pull.URL)
+		if path := follow(s.path, next); path != nil {
+			return path
+		}
+	}
+	return nil
+}

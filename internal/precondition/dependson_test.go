@@ -1,0 +1,180 @@
+package precondition_test
+
+import (
+	"fmt"
+	"testing"
+
+	"signalbox/internal/fact"
+	"signalbox/internal/precondition"
+)
+
+// pull41 puts pull request 41 of the same repository, changed by edit.
+func pull41(edit func(*fact.Pull)) func(*world) {
+	return func(w *world) {
+		p := fact.Pull{
+			Repo: "ops/home-gitops", RepoID: 7, Number: 41, Title: "Install CDI", State: fact.PullMerged, Base: "main",
+			MergeCommit: mergeSHA, MergedAt: since, URL: "https://gitea.example.org/ops/home-gitops/pulls/41",
+		}
+		if edit != nil {
+			edit(&p)
+		}
+		w.put(fact.Fact{Key: fact.PullKey("ops", "home-gitops", 41), Pull: &p})
+	}
+}
+
+func (w *world) kustomization(cluster, name, applied string) {
+	w.put(fact.Fact{
+		Key:  fact.Kube(cluster, "Kustomization", "flux-system", name),
+		Flux: &fact.Flux{Ready: fact.Condition{Status: fact.True}, Applied: applied},
+	})
+}
+
+func TestDependsOn(t *testing.T) {
+	const merged, applied = `dependsOn: {}`, `dependsOn: {applied: true}`
+	body := func(text string, more ...func(*world)) func(*world) {
+		return func(w *world) {
+			w.body = text
+			for _, m := range more {
+				m(w)
+			}
+		}
+	}
+	ask := func(at string) precondition.Ask { return precondition.Ask{Applied: at, Needed: mergeSHA} }
+	contains := func(at string, a precondition.Answer) func(*world) {
+		return func(w *world) { w.answers[ask(at)] = a }
+	}
+	kustomization := func(name, applied string) func(*world) {
+		return func(w *world) { w.kustomization("prod", name, applied) }
+	}
+	open := pull41(func(p *fact.Pull) { p.State, p.MergeCommit = fact.PullOpen, "" })
+	runCases(t, nil, []kindCase{
+		{name: "nothing named", text: merged, world: body("Bump CDI.\n"), want: precondition.Met, reason: "the description names no dependency"},
+		{name: "merged", text: merged, world: body("Depends-On: #41", pull41(nil)), want: precondition.Met, reason: "#41 (Install CDI) is merged"},
+		{name: "open", text: merged, world: body("Words.\n\ndepends-on: ops/home-gitops#41\n", open), want: precondition.Unmet, reason: "#41 (Install CDI) is not merged yet"},
+		{
+			name: "closed", text: merged, want: precondition.Unmet,
+			world:  body("Depends-On: https://gitea.example.org/ops/home-gitops/pulls/41", pull41(func(p *fact.Pull) { p.State = fact.PullClosed })),
+			reason: "#41 (Install CDI) was closed without being merged",
+		},
+		{name: "in code and comments", text: merged, world: body("```\nDepends-On: #41\n```\n\n<!-- Depends-On: #41 -->\n\n> Depends-On: #41\n\n    Depends-On: #41\n", open), want: precondition.Met, reason: "the description names no dependency"},
+		{name: "in the middle of a sentence", text: merged, world: body("It depends on #41, says bob. Depends-On: #41", open), want: precondition.Met, reason: "the description names no dependency"},
+		{name: "prose that begins so", text: merged, world: body("depends on the weather", open), want: precondition.Met, reason: "the description names no dependency"},
+		{
+			name: "no reference", text: merged, want: precondition.Unmet, world: body("Depends-On: 41"),
+			reason: `the description depends on "41", which names no pull request here; write #41, owner/name#41 or its address`,
+		},
+		{
+			name: "another Gitea", text: merged, want: precondition.Unmet, world: body("Depends-On: https://gitea.example.com/ops/home-gitops/pulls/41", open),
+			reason: `the description depends on "https://gitea.example.com/ops/home-gitops/pulls/41", which names no pull request here; write #41, owner/name#41 or its address`,
+		},
+		{
+			name: "unknown", text: merged, want: precondition.Unknown,
+			world: body("Depends-On: ops/other#3", func(w *world) {
+				w.put(fact.Fact{Key: fact.PullKey("ops", "other", 3), Problem: "Gitea has none"})
+			}),
+			reason: "ops/other#3 cannot be read since 2026-09-07 02:44 UTC: Gitea has none",
+		},
+		{name: "not read yet", text: merged, world: body("Depends-On: #41"), want: precondition.Unknown, reason: "#41 has not been read yet"},
+		{
+			name: "applied by all that follow", text: applied, want: precondition.Met,
+			world: body("Depends-On: #41", pull41(nil),
+				kustomization("apps", "main@sha1:"+mergeSHA), kustomization("infra", "main@sha1:"+nextSHA), contains(nextSHA, precondition.Contained),
+				kustomization("elsewhere", "main@sha1:"+otherSHA), contains(otherSHA, precondition.Foreign),
+				kustomization("next", "next@sha1:"+baseSHA), kustomization("chart", "1.2.3")),
+			reason: "#41 is merged, and applied on prod by all 2 Kustomizations",
+		},
+		{
+			name: "not applied by one", text: applied, want: precondition.Unmet,
+			world: body("Depends-On: #41", pull41(nil),
+				kustomization("apps", "main@sha1:"+mergeSHA), kustomization("infra", "main@sha1:"+nextSHA), contains(nextSHA, precondition.NotContained)),
+			reason: "#41 is merged, but not applied on prod yet by flux-system/infra",
+		},
+		{
+			name: "nobody follows", text: applied, want: precondition.Unknown, world: body("Depends-On: #41", pull41(nil)),
+			reason: "no Kustomization on prod follows main of ops/home-gitops, so nobody can tell whether #41 is applied",
+		},
+		{
+			name: "not known yet", text: applied, want: precondition.Unknown,
+			world:  body("Depends-On: #41", pull41(nil), kustomization("infra", "main@sha1:"+nextSHA)),
+			reason: "it is not known whether flux-system/infra on prod has applied bbbbbbbbbb (#41)",
+		},
+		{
+			name: "no merge commit", text: applied, want: precondition.Unknown, world: body("Depends-On: #41", pull41(func(p *fact.Pull) { p.MergeCommit = "" })),
+			reason: "#41 (Install CDI) is merged, but Gitea does not tell by which commit",
+		},
+		{
+			name: "one Kustomization alone", text: `dependsOn: {applied: true, kustomization: flux-system/apps}`, want: precondition.Met,
+			world:  body("Depends-On: #41", pull41(nil), kustomization("apps", "main@sha1:"+mergeSHA), kustomization("infra", "main@sha1:"+nextSHA)),
+			reason: "Kustomization flux-system/apps on prod has applied bbbbbbbbbb (#41)",
+		},
+		{
+			name: "one Kustomization that is not there", text: `dependsOn: {applied: true, kustomization: flux-system/apps}`, want: precondition.Unmet,
+			world:  body("Depends-On: #41", pull41(nil)),
+			reason: "Kustomization flux-system/apps does not exist on prod",
+		},
+	})
+	problemCases(t, map[string][]string{
+		`dependsOn: {kustomization: apps}`: {
+			`p.yaml:1: dependsOn.kustomization: "apps" does not name an object (write "namespace/name")`,
+			`p.yaml:1: dependsOn.kustomization: is asked about only if dependencies must be applied (write applied: true too)`,
+		},
+	})
+}
+
+func TestDependsOnItself(t *testing.T) {
+	w := newWorld()
+	put := func(owner, name string, number int64, body string) {
+		w.put(fact.Fact{Key: fact.PullKey(owner, name, number), Pull: &fact.Pull{
+			Repo: owner + "/" + name, Number: number, Title: "x", State: fact.PullOpen, Body: body,
+		}})
+	}
+	put("ops", "home-gitops", 12, "")
+	put("ops", "home-gitops", 41, "Depends-On: ops/other#3")
+	put("ops", "other", 3, "Depends-On: OPS/Home-GitOps#12")
+	for body, want := range map[string]string{
+		"Depends-On: #12": "this pull request depends on itself: #12 depends on #12",
+		"Depends-On: #41": "this pull request depends on itself: #12 depends on #41 depends on ops/other#3 depends on #12",
+	} {
+		w.body = body
+		checks, _ := w.evaluate(t, `dependsOn: {}`)
+		if last := checks[len(checks)-1]; last.State != precondition.Unmet || last.Reason != want {
+			t.Errorf("%s: %s: %s, want %s", body, last.State, last.Reason, want)
+		}
+	}
+}
+
+// TestDependsOnAsksOfTheRightRepository: what another repository merged is asked
+// of that one.
+func TestDependsOnAsksOfTheRightRepository(t *testing.T) {
+	w := newWorld()
+	w.body = "Depends-On: ops/other#3"
+	w.put(fact.Fact{Key: fact.PullKey("ops", "other", 3), Pull: &fact.Pull{Repo: "ops/other", RepoID: 8, Number: 3, State: fact.PullMerged, Base: "main", MergeCommit: mergeSHA}})
+	w.kustomization("prod", "infra", "main@sha1:"+nextSHA)
+	_, e := w.evaluate(t, `dependsOn: {applied: true}`)
+	equal(t, []precondition.Ask{{Repo: "ops/other", Applied: nextSHA, Needed: mergeSHA}}, e.Asks())
+}
+
+// TestDependsOnIsBounded: a description may name many pull requests, and they
+// may depend on many more.
+func TestDependsOnIsBounded(t *testing.T) {
+	w := newWorld()
+	body := ""
+	for i := range 100 {
+		body += fmt.Sprintf("Depends-On: #%d\n", i+100)
+	}
+	w.body = body
+	for i := range 100 {
+		text := ""
+		for j := range 100 {
+			text += fmt.Sprintf("Depends-On: ops/r%d#%d\n", i, j+1)
+		}
+		w.put(fact.Fact{Key: fact.PullKey("ops", "home-gitops", int64(i+100)), Pull: &fact.Pull{Repo: "ops/home-gitops", RepoID: 7, Number: int64(i + 100), State: fact.PullOpen, Body: text}})
+	}
+	checks, e := w.evaluate(t, `dependsOn: {}`)
+	if len(checks) != 20 {
+		t.Errorf("there are %d findings, want 20", len(checks))
+	}
+	if n := len(e.Wishes()); n != 50 {
+		t.Errorf("there are %d wishes, want 50", n)
+	}
+}

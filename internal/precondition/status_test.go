@@ -1,0 +1,81 @@
+package precondition_test
+
+import (
+	"testing"
+
+	"signalbox/internal/fact"
+	"signalbox/internal/precondition"
+)
+
+func TestStatus(t *testing.T) {
+	report := func(statuses ...fact.Status) func(*world) {
+		return func(w *world) {
+			for i := range statuses {
+				if statuses[i].At.IsZero() {
+					statuses[i].At = since
+				}
+			}
+			w.put(fact.Fact{Key: fact.StatusesKey(7, headSHA), Statuses: &fact.Statuses{Statuses: statuses}})
+		}
+	}
+	const kind = `status: {context: "gate / conformance*"}`
+	ok := fact.Status{Context: "gate / conformance (pull_request)", State: "success", Description: "Successful in 3m"}
+	runCases(t, nil, []kindCase{
+		{name: "success", text: kind, world: report(ok), want: precondition.Met, reason: "gate / conformance (pull_request) is success on aaaaaaaaaa"},
+		{
+			name: "skipped is no success", text: kind, want: precondition.Unmet,
+			world:  report(fact.Status{Context: "gate / conformance", State: "skipped", Description: "Has been skipped"}),
+			reason: "gate / conformance is skipped (Has been skipped), posted by gitea-actions at 2026-09-07 02:44 UTC on aaaaaaaaaa",
+		},
+		{
+			name: "skipped is accepted", text: `status: {context: "gate / conformance*", accept: [success, skipped]}`, want: precondition.Met,
+			world:  report(fact.Status{Context: "gate / conformance", State: "skipped"}),
+			reason: "gate / conformance is skipped on aaaaaaaaaa",
+		},
+		{
+			name: "never reported", text: kind, want: precondition.Unmet,
+			world:  report(fact.Status{Context: "gate / lint", State: "success"}),
+			reason: "gate / conformance* was never reported on aaaaaaaaaa",
+		},
+		{
+			name: "a failure among successes comes first", text: kind, want: precondition.Unmet,
+			world:  report(ok, fact.Status{Context: "gate / conformance b", State: "pending"}, fact.Status{Context: "gate / conformance c", State: "failure", Creator: "bob"}),
+			reason: "gate / conformance c is failure, posted by bob at 2026-09-07 02:44 UTC on aaaaaaaaaa, and 1 context more will not do",
+		},
+		{
+			name: "by somebody else", text: `status: {context: "gate / conformance*", by: [gitea-actions]}`, want: precondition.Unmet,
+			world:  report(fact.Status{Context: "gate / conformance", State: "success", Creator: "mallory"}),
+			reason: "gate / conformance on aaaaaaaaaa was posted by mallory, not by gitea-actions",
+		},
+		{
+			name: "an account that is called like the workflows", text: `status: {context: "gate / conformance*", by: [gitea-actions]}`, want: precondition.Unmet,
+			world:  report(fact.Status{Context: "gate / conformance", State: "success", Creator: "gitea-actions"}),
+			reason: "gate / conformance on aaaaaaaaaa was posted by gitea-actions, not by gitea-actions",
+		},
+		{
+			name: "by whom it should be", text: `status: {context: "gate / conformance*", by: [CI]}`, want: precondition.Met,
+			world:  report(fact.Status{Context: "gate / conformance", State: "success", Creator: "ci"}),
+			reason: "gate / conformance is success on aaaaaaaaaa",
+		},
+		{name: "not read yet", text: kind, want: precondition.Unknown, reason: "the list of statuses of aaaaaaaaaa has not been read yet"},
+		{
+			name: "cannot be read", text: kind, want: precondition.Unknown,
+			world: func(w *world) {
+				report(ok)(w)
+				f := w.facts[fact.StatusesKey(7, headSHA)]
+				f.Problem = "500 Internal Server Error"
+				w.put(f)
+			},
+			reason: "the list of statuses of aaaaaaaaaa cannot be read since 2026-09-07 02:44 UTC: 500 Internal Server Error",
+		},
+	})
+	problemCases(t, map[string][]string{
+		`status: {}`:             {`p.yaml:1: status.context: is missing (name a context, such as "ci / test (pull_request)" or "ci / *")`},
+		`status: {context: "*"}`: {`p.yaml:1: status.context: "*" is also what signalbox posts, which would wait for itself (name the contexts of your pipeline, such as ci / *)`},
+		`status: {context: ci, accept: [failure], by: [" x"]}`: {
+			`p.yaml:1: status.accept[0]: "failure" cannot be accepted (known: skipped, success, warning)`,
+			`p.yaml:1: status.by[0]: " x" is empty or has space around it`,
+		},
+		`status: {context: ci, accepts: [success]}`: {`p.yaml:1: status.accepts: unknown field (did you mean "accept"?)`},
+	})
+}

@@ -1,0 +1,261 @@
+package precondition
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"signalbox/internal/fact"
+	"signalbox/internal/yamlfile"
+)
+
+// Workflow asks that a workflow of Gitea Actions really ran: the run and each of
+// its jobs ended with success. A job that was skipped makes no run fail, and its
+// commit status passes for a success in Gitea; here it does not.
+type Workflow struct {
+	// File is the name of the workflow's file, such as "conformance.yaml".
+	File string `yaml:"file" json:"file" jsonschema:"required"`
+	// On says which run is meant: "head" (the default) is the newest on the head
+	// of the pull request, for each event that started one; "base" is the newest
+	// completed one on the base branch.
+	On string `yaml:"on" json:"on,omitempty" jsonschema:"enum=head,enum=base"`
+	// MaxAge is how long ago it may have ended; any time if not given.
+	MaxAge yamlfile.Duration `yaml:"maxAge" json:"maxAge,omitempty"`
+	// Events are what may have started it, such as pull_request or schedule; any
+	// if not given.
+	Events []string `yaml:"events" json:"events,omitempty"`
+	// Jobs are globs of the names of jobs that must have run; every job if not
+	// given.
+	Jobs []string `yaml:"jobs" json:"jobs,omitempty"`
+	// MaySkip are globs of the names of jobs that may have been skipped.
+	MaySkip []string `yaml:"maySkip" json:"maySkip,omitempty"`
+}
+
+// Values of [Workflow.On].
+const (
+	onHead = "head"
+	onBase = "base"
+)
+
+// Words of Gitea Actions.
+const (
+	runCompleted = "completed"
+	runSuccess   = "success"
+	runSkipped   = "skipped"
+)
+
+// Validate implements [Kind].
+func (c *Workflow) Validate(v *Validator, at yamlfile.Path) {
+	v.workflowFile(at.At("file"), c.File)
+	switch c.On {
+	case "":
+		c.On = onHead
+	case onHead, onBase:
+	default:
+		v.Add(at.At("on"), yamlfile.Suggest(c.On, []string{onHead, onBase}), "%q is not known", c.On)
+	}
+	v.words(at.At("events"), c.Events)
+	v.patterns(at.At("jobs"), c.Jobs)
+	v.patterns(at.At("maySkip"), c.MaySkip)
+}
+
+// Evaluate implements [Kind].
+func (c *Workflow) Evaluate(e *Evaluation, _ []string) []Check {
+	return []Check{c.check(e)}
+}
+
+func (c *Workflow) check(e *Evaluation) Check {
+	p := &e.Snapshot.Pull
+	commit, where := p.Head.SHA, "on "+short(p.Head.SHA)
+	if c.On == onBase {
+		commit, where = "", "on "+p.Base.Name
+	}
+	f, finding, ok := e.wished(fact.Wish{Key: fact.RunsKey(p.Repo.ID, c.File, commit)}, "the list of runs of "+c.File)
+	if !ok {
+		return finding
+	}
+	runs := c.meant(f.Runs.Runs, p.Base.Name)
+	if len(runs) == 0 {
+		finding.State = Unmet
+		finding.Reason = fmt.Sprintf("%s never ran %s", c.File, where)
+		if c.On == onBase && f.Runs.More {
+			finding.State, finding.Reason = Unknown, fmt.Sprintf("none of the newest %s of %s is a completed one %s", plural(len(f.Runs.Runs), "run"), c.File, where)
+		}
+		if len(c.Events) > 0 {
+			finding.Reason += " for " + strings.Join(c.Events, " or ")
+		}
+		return finding
+	}
+	read := finding.ReadAt
+	found := make([]Check, len(runs))
+	for i := range runs {
+		found[i] = c.run(e, &runs[i])
+		found[i].ReadAt = read
+	}
+	worst := slices.MaxFunc(found, func(a, b Check) int { return Worse(a.State, b.State) })
+	if len(found) > 1 {
+		worst.Evidence = nil
+		for _, f := range found {
+			worst.Evidence = append(worst.Evidence, f.Evidence...)
+		}
+	}
+	return worst
+}
+
+// meant returns the runs that count, the newest first.
+func (c *Workflow) meant(all []fact.Run, base string) []fact.Run {
+	var runs []fact.Run
+	seen := map[string]bool{}
+	for _, r := range all {
+		switch {
+		case len(c.Events) > 0 && !slices.Contains(c.Events, r.Event):
+		case c.On == onBase:
+			if r.Branch == base && r.Status == runCompleted && len(runs) == 0 {
+				runs = append(runs, r)
+			}
+		case !seen[r.Event]:
+			seen[r.Event] = true
+			runs = append(runs, r)
+		}
+	}
+	return runs
+}
+
+// run decides about one run.
+func (c *Workflow) run(e *Evaluation, r *fact.Run) Check {
+	finding := Check{State: Unmet, Evidence: []Evidence{runEvidence(r)}, Since: cmp.Or(r.Completed, r.Started, r.Created)}
+	name := runName(r)
+	if r.Status != runCompleted {
+		finding.Reason = name + " has not ended: it is " + words(r.Status) + c.stuck(e, r)
+		return finding
+	}
+	if why := c.jobs(r); why != "" {
+		finding.Reason = name + " " + why
+		return finding
+	}
+	if r.Completed.IsZero() && c.MaxAge > 0 {
+		finding.State, finding.Reason = Unknown, name+" does not say when it ended"
+		return finding
+	}
+	if why, late := tooOld(e, r.Completed, c.MaxAge.D()); late {
+		finding.Reason = name + " " + why
+		return finding
+	}
+	finding.State, finding.Reason = Met, fmt.Sprintf("%s ended with success at %s, %s", name, stamp(r.Completed), ranText(r))
+	return finding
+}
+
+// tooOld says that something ended too long ago. It asks to be looked at again
+// when that time comes.
+func tooOld(e *Evaluation, ended time.Time, maxAge time.Duration) (string, bool) {
+	if maxAge == 0 {
+		return "", false
+	}
+	until := ended.Add(maxAge)
+	if e.Now.Before(until) {
+		e.Again(until)
+		return "", false
+	}
+	return fmt.Sprintf("ended at %s, which is longer ago than %s", stamp(ended), age(maxAge)), true
+}
+
+// jobs says which job keeps a completed run from counting.
+func (c *Workflow) jobs(r *fact.Run) string {
+	if len(r.Jobs) == 0 {
+		return "has no job, so nothing ran"
+	}
+	ran := 0
+	for _, glob := range c.Jobs {
+		if !slices.ContainsFunc(r.Jobs, func(j fact.Job) bool { return matchAny([]string{glob}, j.Name) }) {
+			return fmt.Sprintf("has no job %s", glob)
+		}
+	}
+	for _, j := range r.Jobs {
+		if len(c.Jobs) > 0 && !matchAny(c.Jobs, j.Name) {
+			continue
+		}
+		switch {
+		case j.Conclusion == runSuccess:
+			ran++
+		case j.Conclusion == runSkipped && matchAny(c.MaySkip, j.Name):
+		case j.Conclusion == runSkipped:
+			return fmt.Sprintf("skipped its job %s, although it says %s", j.Name, r.Conclusion)
+		default:
+			return fmt.Sprintf("ended with %s in its job %s", cmp.Or(words(j.Conclusion), words(j.Status)), j.Name)
+		}
+	}
+	switch {
+	case ran == 0:
+		return "skipped every job, so nothing ran"
+	case r.Conclusion != runSuccess && len(c.Jobs) == 0:
+		return "ended with " + words(r.Conclusion)
+	}
+	return ""
+}
+
+// stuck says that nobody is there to take a job, as far as that is known.
+func (c *Workflow) stuck(e *Evaluation, r *fact.Run) string {
+	if r.Status != "queued" && r.Status != "waiting" {
+		return ""
+	}
+	f, _, ok := e.wished(fact.Wish{Key: fact.ActionsKey(e.Snapshot.Pull.Repo.ID)}, "runners")
+	if !ok || f.Actions.RunnersProblem != "" {
+		return ""
+	}
+	online := func(r fact.Runner) bool { return r.Online && !r.Disabled }
+	if slices.ContainsFunc(f.Actions.Runners, online) {
+		return ""
+	}
+	return ", and no runner is online"
+}
+
+// runName names a run for people.
+func runName(r *fact.Run) string {
+	name := fmt.Sprintf("run %d of %s", cmp.Or(r.Number, r.ID), r.Workflow)
+	if r.Event != "" {
+		name += " (" + r.Event + ")"
+	}
+	return name
+}
+
+func ranText(r *fact.Run) string {
+	ran := 0
+	for _, j := range r.Jobs {
+		if j.Conclusion == runSuccess {
+			ran++
+		}
+	}
+	return fmt.Sprintf("%d of %s ran", ran, plural(len(r.Jobs), "job"))
+}
+
+func runEvidence(r *fact.Run) Evidence {
+	var ev evidence
+	ev.add("commit", r.Commit)
+	ev.add("branch", r.Branch)
+	ev.add("by", r.Actor)
+	ev.addTime("started", r.Started)
+	ev.addTime("ended", r.Completed)
+	ev.add("page", r.URL)
+	for _, j := range r.Jobs {
+		text := cmp.Or(words(j.Conclusion), words(j.Status))
+		if j.Runner != "" {
+			text += " on " + j.Runner
+		}
+		ev.add("job "+j.Name, text)
+	}
+	return Evidence{Label: runName(r), Value: cmp.Or(words(r.Conclusion), words(r.Status)), Parts: ev}
+}
+
+// words writes a word of Gitea for people.
+func words(s string) string { return strings.ReplaceAll(s, "_", " ") }
+
+// age writes a duration of hours and minutes without its zeros.
+func age(d time.Duration) string {
+	text := strings.TrimSuffix(d.String(), "0s")
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return cmp.Or(text, "0s")
+}
