@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -78,7 +77,7 @@ func TestRunLines(t *testing.T) {
 func TestRenovateSeesNothingOfTheMachine(t *testing.T) {
 	t.Setenv("RENOVATE_TOKEN", "of the machine")
 	o := RenovateOptions{Gitea: &Gitea{url: "http://127.0.0.1:1/"}, Repository: "a/b", Registry: "http://127.0.0.1:2/", Env: []string{"LOG_FORMAT=json"}}
-	env := o.environment(os.TempDir())
+	env := o.environment(t.TempDir())
 	if all := strings.Join(env, "\n"); strings.Contains(all, "of the machine") || env[len(env)-1] != "LOG_FORMAT=json" {
 		t.Errorf("environment:\n%s", all)
 	}
