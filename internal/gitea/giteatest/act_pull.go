@@ -42,7 +42,7 @@ func (s *Server) OpenPull(_ context.Context, of pull.Repo, in NewPull) (number i
 		}
 		head := from.branches[in.Head]
 		p := &pullRequest{
-			repo: r, number: int64(len(r.pulls)) + 1, title: in.Title, body: in.Body, author: by, headRepo: from,
+			repo: r, number: r.next(), title: in.Title, body: in.Body, author: by, headRepo: from,
 			head: in.Head, headSHA: head, base: in.Base, mergeBase: s.model.mergeBase(r.branches[in.Base], head),
 			created: s.now(), updated: s.now(),
 		}

@@ -45,6 +45,16 @@ func (s *Server) routes() map[string]handle {
 		"PATCH " + repo + "/hooks/{id}":             inRepo(editHook),
 		"DELETE " + repo + "/hooks/{id}":            inRepo(deleteHook),
 
+		"GET " + repo + "/issues":                 inRepo(listIssues),
+		"GET " + repo + "/actions/runs":           inRepo(listRuns),
+		"GET " + repo + "/actions/runs/{id}/jobs": inRepo(listJobs),
+		"GET " + repo + "/actions/jobs/{id}/logs": inRepo(getLog),
+		"GET " + repo + "/actions/runners":        inRepo(listRepoRunners),
+		"GET " + repo + "/actions/secrets":        inRepo(listSecrets),
+		"GET " + repo + "/actions/variables":      inRepo(listVariables),
+		"GET /orgs/{org}/actions/runners":         listOrgRunners,
+		"GET /user/actions/runners":               listUserRunners,
+
 		"GET /users/search":                                    searchUsers,
 		"GET /users/{username}":                                getUser,
 		"GET " + repo + "/teams":                               inRepo(listRepoTeams),

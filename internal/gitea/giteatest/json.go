@@ -92,7 +92,8 @@ func (s *Server) pullJSON(p *pullRequest) *sdk.PullRequest {
 		MergeBase: p.mergeBase, Created: &created, Updated: &updated,
 	}
 	if p.merged {
-		out.MergedCommitID = &p.merge
+		merged := p.mergedAt
+		out.Merged, out.MergedCommitID = &merged, &p.merge
 	}
 	if p.headRepo != nil {
 		out.Head.RepoID = p.headRepo.id

@@ -98,7 +98,7 @@ func (s *Server) merge(p *pullRequest, by *account, in mergeBody) (string, error
 	if err != nil {
 		return "", err
 	}
-	p.closed, p.merged, p.mergedBy, p.merge = true, true, by, after
+	p.closed, p.merged, p.mergedBy, p.mergedAt, p.merge = true, true, by, s.now(), after
 	p.headSHA, p.repo.objects[head] = head, true
 	p.repo.branches[p.base], p.repo.objects[after] = after, true
 	s.model.add(p, s.now(), entry{kind: "merge_pull", author: by})

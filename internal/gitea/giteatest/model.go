@@ -18,7 +18,8 @@ type model struct {
 	teams    []*team
 	repos    []*repo
 	commits  map[string]*commit
-	last     struct{ account, team, repo, entry, review, status, hook, commit int64 }
+	runners  []*runner
+	last     struct{ account, team, repo, entry, review, status, hook, commit, run, job, runner int64 }
 }
 
 func newModel() model { return model{commits: map[string]*commit{}} }
@@ -67,6 +68,11 @@ type repo struct {
 	grants   map[int64]Permission
 	rules    []*rule // In the order in which they were made.
 	archived bool
+	issues   []*issue
+
+	runs      []*run // In the order in which they were started.
+	secrets   []variable
+	variables []variable
 }
 
 type pullRequest struct {
@@ -88,6 +94,7 @@ type pullRequest struct {
 	created   time.Time
 	updated   time.Time
 	mergedBy  *account
+	mergedAt  time.Time
 	merge     string // The commit that the base got.
 	checking  bool   // Whether it is looked for conflicts.
 }
