@@ -18,8 +18,6 @@ const (
 	// runPages is how many pages of 50 runs, of all workflows, are looked through
 	// for those of one.
 	runPages = 4
-	// jobReads is of how many runs the jobs are read.
-	jobReads = 5
 	// finishedSize is of how many completed runs the jobs are remembered.
 	finishedSize = 512
 )
@@ -30,16 +28,17 @@ const (
 // the one branch. With a commit only runs whose head it is count: pushes of it,
 // and pull requests with this head.
 //
-// A run has its jobs where they matter: with a commit the five newest have them;
-// without one the newest, the newest completed and the newest successful one
-// of each event, five at most. Whoever decides does so by the jobs: Gitea says
-// that a run was cancelled while a job of it still waits, and that one succeeded
-// of which a job was skipped.
+// A run has its jobs where one decides by it: with a commit the newest run of
+// each event, without one the newest completed run of each event on each
+// branch. Whoever decides does so by the jobs: Gitea says that a run was
+// cancelled while a job of it still waits, and that one succeeded of which a job
+// was skipped.
 //
 // The calls: Gitea cannot be asked for the runs of a workflow, so those of all
 // are looked through, 50 a call and four calls at most; [fact.Runs.More] says
-// that there may be more. Then one call for each run with jobs; those of a run
-// that is over are remembered. So nothing new costs one call as a rule.
+// that there may be more. Then one call for each run with jobs, of which those
+// of a run that is over are remembered. So with nothing new it is one call as a
+// rule, and one more for each run with jobs that goes on.
 func (c *Client) WorkflowRuns(ctx context.Context, repo pull.Repo, workflow, commit string) (fact.Runs, error) {
 	const operation = "list the runs of %s in %s"
 	query := url.Values{}
@@ -58,14 +57,10 @@ func (c *Client) WorkflowRuns(ctx context.Context, repo pull.Repo, workflow, com
 	}
 	out := fact.Runs{More: !whole || len(found) > fact.MaxRuns}
 	found = found[:min(len(found), fact.MaxRuns)]
-	matter := newestRuns(found)
-	if commit != "" {
-		matter = found
-	}
-	matter = matter[:min(len(matter), jobReads)]
+	matter := decisive(found, commit != "")
 	for _, r := range found {
 		run := r.fact()
-		if slices.ContainsFunc(matter, func(m apiRun) bool { return m.ID == r.ID }) {
+		if matter[r.ID] {
 			jobs, err := c.jobs(ctx, repo, r)
 			if err != nil {
 				return fact.Runs{}, c.fail(err, nil, operation, c.clean(workflow), repo)
@@ -77,26 +72,19 @@ func (c *Client) WorkflowRuns(ctx context.Context, repo pull.Repo, workflow, com
 	return out, nil
 }
 
-// newestRuns picks the runs by which one can decide.
-func newestRuns(list []apiRun) []apiRun {
-	var out []apiRun
-	seen := map[string]bool{}
+// decisive returns the ids of the runs by which one decides.
+func decisive(list []apiRun, onCommit bool) map[int64]bool {
+	out, seen := map[int64]bool{}, map[string]bool{}
 	for _, r := range list {
-		states := []string{"newest"}
-		if r.Status == "completed" {
-			states = append(states, "completed")
+		key := r.event()
+		if !onCommit {
+			if r.Status != "completed" || r.HeadBranch == "" {
+				continue
+			}
+			key += " " + r.HeadBranch
 		}
-		if r.Conclusion == "success" {
-			states = append(states, "success")
-		}
-		picked := false
-		for _, state := range states {
-			key := r.event() + " " + state
-			picked = picked || !seen[key]
-			seen[key] = true
-		}
-		if picked {
-			out = append(out, r)
+		if !seen[key] {
+			seen[key], out[r.ID] = true, true
 		}
 	}
 	return out

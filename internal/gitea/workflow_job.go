@@ -32,16 +32,19 @@ func (j apiJob) fact() fact.Job {
 }
 
 // finishedKey names a run that is over. A run that is started again keeps its
-// id, and gets another time when it is completed.
+// id, and gets other times.
 type finishedKey struct {
-	repo, run  int64
-	name       string
-	conclusion string
-	completed  int64
+	repo, run          int64
+	name               string
+	conclusion         string
+	started, completed int64
 }
 
 func keyOfRun(repo pull.Repo, r apiRun) finishedKey {
-	key := finishedKey{repo: repo.ID, run: r.ID, conclusion: r.Conclusion, completed: r.CompletedAt.Unix()}
+	key := finishedKey{
+		repo: repo.ID, run: r.ID, conclusion: r.Conclusion,
+		started: r.StartedAt.Unix(), completed: r.CompletedAt.Unix(),
+	}
 	if key.repo == 0 {
 		key.name = repo.String()
 	}
