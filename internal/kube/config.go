@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	discoveryclient "k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -28,9 +29,11 @@ type Config struct {
 	// REST is a ready configuration.
 	REST *rest.Config
 	// Client is a ready client, such as that of a stand-in cluster. Probe must
-	// be set with it, and only with it.
-	Client dynamic.Interface
-	Probe  Probe
+	// be set with it, and only with it. Discovery may be; without it, resources
+	// that are wished for cannot be found.
+	Client    dynamic.Interface
+	Probe     Probe
+	Discovery Discovery
 
 	Limits Limits
 }
@@ -54,6 +57,10 @@ type Limits struct {
 	// Hold is the least time for which the last settled state of an object
 	// stands while its controller is at work (5m); see [Project].
 	Hold time.Duration
+	// Start is how long at the start the facts of an earlier life or of another
+	// replica may stand while the first lists arrive (3s). After it, and
+	// for what is wished later at once, facts say that nothing is known yet.
+	Start time.Duration
 }
 
 func (l Limits) withDefaults() Limits {
@@ -63,6 +70,7 @@ func (l Limits) withDefaults() Limits {
 	l.Grace = cmp.Or(l.Grace, 15*time.Second)
 	l.Idle = cmp.Or(l.Idle, 90*time.Second)
 	l.Hold = cmp.Or(l.Hold, 5*time.Minute)
+	l.Start = cmp.Or(l.Start, 3*time.Second)
 	return l
 }
 
@@ -87,7 +95,7 @@ func (c Config) validate() error {
 	if n != 1 {
 		return fmt.Errorf("cluster %s: give exactly one of in-cluster, a kubeconfig, a REST configuration and a client", c.Cluster)
 	}
-	if (c.Client != nil) != (c.Probe != nil) {
+	if (c.Client != nil) != (c.Probe != nil) || c.Discovery != nil && c.Client == nil {
 		return fmt.Errorf("cluster %s: a client and a probe go together", c.Cluster)
 	}
 	if c.Context != "" && c.Kubeconfig == "" {
@@ -98,8 +106,9 @@ func (c Config) validate() error {
 
 // connection is how a cluster is reached.
 type connection struct {
-	client dynamic.Interface
-	probe  Probe
+	client    dynamic.Interface
+	probe     Probe
+	discovery Discovery
 	// source is the content of the kubeconfig that it was made from.
 	source []byte
 }
@@ -107,7 +116,7 @@ type connection struct {
 // connect makes the clients. It reads files, but does not connect.
 func (c Config) connect() (*connection, error) {
 	if c.Client != nil {
-		return &connection{client: c.Client, probe: c.Probe}, nil
+		return &connection{client: c.Client, probe: c.Probe, discovery: c.Discovery}, nil
 	}
 	conn := &connection{}
 	cfg, err := c.rest(conn)
@@ -127,6 +136,11 @@ func (c Config) connect() (*connection, error) {
 	if conn.probe, err = newProbe(cfg); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", c.Cluster, err)
 	}
+	client, err := discoveryclient.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", c.Cluster, err)
+	}
+	conn.discovery = discovery{client.RESTClient()}
 	return conn, nil
 }
 

@@ -72,6 +72,13 @@ func (s *fakeSink) put(f fact.Fact, wins func(old fact.Fact) bool) (bool, error)
 	return changed, nil
 }
 
+func (s *fakeSink) Delete(_ context.Context, k fact.Key) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.facts, k)
+	return nil
+}
+
 func (s *fakeSink) Beat(_ context.Context, _ string, at time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -85,7 +85,7 @@ func (k *watchedKind) added(o *objects, obj any, first bool) {
 		o.mu.Unlock()
 		k.w.metrics.events.WithLabelValues(k.name(), "add").Inc()
 	}
-	k.w.queue.Add(item{k.name(), key})
+	k.w.queue.Add(item{kind: k.name(), key: key})
 }
 
 func (k *watchedKind) updated(obj any) {
@@ -94,7 +94,7 @@ func (k *watchedKind) updated(obj any) {
 		return
 	}
 	k.w.metrics.events.WithLabelValues(k.name(), "update").Inc()
-	k.w.queue.Add(item{k.name(), key})
+	k.w.queue.Add(item{kind: k.name(), key: key})
 }
 
 func (k *watchedKind) removed(o *objects, obj any) {
@@ -110,7 +110,7 @@ func (k *watchedKind) removed(o *objects, obj any) {
 	o.deleted[key] = tombstone{string(m.GetUID()), m.GetResourceVersion()}
 	o.mu.Unlock()
 	k.w.metrics.events.WithLabelValues(k.name(), "delete").Inc()
-	k.w.queue.Add(item{k.name(), key})
+	k.w.queue.Add(item{kind: k.name(), key: key})
 }
 
 // listed says that all keys of the first list are known.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,7 @@ type Object struct{ Kind, Namespace, Name string }
 
 // Right is a right of the account in a cluster.
 type Right struct {
+	// Resource may be a subresource, such as "pods/log".
 	Verb, Group, Resource string
 	// Namespace and Name are empty for all.
 	Namespace, Name string
@@ -245,15 +247,8 @@ var reviews = schema.GroupVersionResource{Group: "authorization.k8s.io", Version
 // rights asks for each right by a review of its own: a list of rules can be
 // incomplete, and does not know what a webhook decides.
 func (i *inspector) rights(ctx context.Context, objects []Object) {
-	for _, r := range required() {
-		allowed, err := i.allowed(ctx, r)
-		if err != nil {
-			i.out.RightsFault = explain("create", reviews.GroupResource().String(), err).message
-			return
-		}
-		if !allowed {
-			i.out.Missing = append(i.out.Missing, r)
-		}
+	if i.out.Missing, i.out.RightsFault = i.lacks(ctx, required()); i.out.RightsFault != "" {
+		return
 	}
 	for _, r := range needless(objects) {
 		if slices.ContainsFunc(i.out.Excess, func(has Right) bool { return has.covers(r) }) {
@@ -276,11 +271,16 @@ func (r Right) covers(o Right) bool {
 }
 
 func (i *inspector) allowed(ctx context.Context, r Right) (bool, error) {
-	attributes := map[string]any{"verb": r.Verb, "resource": r.Resource}
+	attributes := map[string]any{"verb": r.Verb}
 	for field, value := range map[string]string{"group": r.Group, "namespace": r.Namespace, "name": r.Name} {
 		if value != "" {
 			attributes[field] = value
 		}
+	}
+	resource, subresource, _ := strings.Cut(r.Resource, "/")
+	attributes["resource"] = resource
+	if subresource != "" {
+		attributes["subresource"] = subresource
 	}
 	review := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": reviews.GroupVersion().String(), "kind": "SelfSubjectAccessReview",

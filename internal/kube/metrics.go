@@ -16,10 +16,12 @@ type metrics struct {
 	failures      *prometheus.CounterVec
 	watch         *prometheus.GaugeVec
 	probeFailures prometheus.Counter
+	evaluations   prometheus.Counter
+	wishes, held  prometheus.Collector
 }
 
 // newMetrics registers the metrics. A nil registerer registers nothing.
-func newMetrics(cluster string, r prometheus.Registerer) (*metrics, error) {
+func newMetrics(cluster string, r prometheus.Registerer, wishes *wishes) (*metrics, error) {
 	m := &metrics{
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "signalbox_kube_events_total",
@@ -45,12 +47,24 @@ func newMetrics(cluster string, r prometheus.Registerer) (*metrics, error) {
 			Name: "signalbox_kube_probe_failures_total",
 			Help: "Probes of the API server that failed.",
 		}),
+		evaluations: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "signalbox_kube_evaluations_total",
+			Help: "Tests of objects that were evaluated for what is wished.",
+		}),
+		wishes: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "signalbox_kube_wishes",
+			Help: "Facts that are collected because somebody wishes for them.",
+		}, func() float64 { return float64(wishes.size()) }),
+		held: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "signalbox_kube_wished_objects",
+			Help: "Objects that are kept in memory for what is wished.",
+		}, func() float64 { return float64(wishes.held()) }),
 	}
 	if r == nil {
 		return m, nil
 	}
 	r = prometheus.WrapRegistererWith(prometheus.Labels{"cluster": cluster}, r)
-	for _, c := range []prometheus.Collector{m.events, m.written, m.writeFailures, m.failures, m.watch, m.probeFailures} {
+	for _, c := range []prometheus.Collector{m.events, m.written, m.writeFailures, m.failures, m.watch, m.probeFailures, m.evaluations, m.wishes, m.held} {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics of cluster %s: %w", cluster, err)
 		}

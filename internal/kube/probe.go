@@ -101,9 +101,10 @@ func (w *Watcher) probeOnce(ctx context.Context, last pulse) pulse {
 	return pulse{failureNone, version}
 }
 
-// restart makes every kind list anew.
+// restart makes everything be listed anew.
 func (w *Watcher) restart() {
 	for _, k := range w.kinds {
 		k.restart()
 	}
+	w.wishes.restart()
 }

@@ -31,6 +31,8 @@ type Writer interface {
 	// PutAfterList holds a fact that a complete list has shown, whatever
 	// version is held, and also where only the version differs.
 	PutAfterList(context.Context, fact.Fact) (changed bool, err error)
+	// Delete removes the fact of what is not wished any more ([Watcher.Wish]).
+	Delete(context.Context, fact.Key) error
 	// Beat says that a cluster was heard from.
 	Beat(ctx context.Context, cluster string, at time.Time) error
 }
@@ -51,6 +53,7 @@ type Watcher struct {
 	metrics *metrics
 	queue   workqueue.TypedRateLimitingInterface[item]
 	kinds   map[string]*watchedKind
+	wishes  *wishes
 	settled chan struct{}
 	once    sync.Once
 	// refused is the content of the last kubeconfig that could not be used.
@@ -60,6 +63,11 @@ type Watcher struct {
 	conn   *connection
 	health map[string]health
 	states map[string]fact.Watch
+	// former holds the states that stand until formerUntil, while the first
+	// lists arrive. ClusterKnown is set once they have, or failed.
+	former       map[string]fact.Watch
+	formerUntil  time.Time
+	clusterKnown bool
 	// wrote holds the facts that were written and may not yet be seen in the
 	// sink; see known.
 	wrote map[fact.Key]fact.Fact
@@ -83,11 +91,12 @@ func New(cfg Config, sink Sink, log *slog.Logger, reg prometheus.Registerer) (*W
 		states:  map[string]fact.Watch{},
 		wrote:   map[fact.Key]fact.Fact{},
 	}
+	w.wishes = newWishes(w)
 	var err error
 	if w.conn, err = cfg.connect(); err != nil {
 		return nil, err
 	}
-	if w.metrics, err = newMetrics(cfg.Cluster, reg); err != nil {
+	if w.metrics, err = newMetrics(cfg.Cluster, reg, w.wishes); err != nil {
 		return nil, err
 	}
 	for _, k := range kinds() {
@@ -107,7 +116,9 @@ func (w *Watcher) Run(ctx context.Context) error {
 		w.states[name] = fact.Watch{State: fact.WatchSyncing, Since: now}
 		w.metrics.state(name, fact.WatchSyncing)
 	}
+	w.inherit(now)
 	w.queue.Add(item{})
+	w.wishes.begin(w.queue)
 
 	// What client-go logs of itself is for whoever debugs it.
 	ctx = klog.NewContext(ctx, logr.FromSlogHandler(w.log.Handler()).V(4))
@@ -118,6 +129,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	for _, k := range w.kinds {
 		producers.Go(func() { k.run(ctx) })
 	}
+	producers.Go(func() { w.wishes.run(ctx) })
 	producers.Go(func() { w.beat(ctx) })
 	<-ctx.Done()
 	producers.Wait()
@@ -126,7 +138,25 @@ func (w *Watcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// Settled is closed once each kind is known, missing or failing for the first
-// time and the fact of the cluster says so. Until then verdicts that rest on
-// the cluster are unknown.
+// inherit takes over what an earlier life or another replica says of the kinds
+// that it knew, for as long as Limits.Start; a restart by itself is no news.
+func (w *Watcher) inherit(now time.Time) {
+	w.former = map[string]fact.Watch{}
+	w.formerUntil = now.Add(w.limits.Start)
+	held := w.known(fact.ClusterKey(w.cluster))
+	if held == nil || held.Cluster == nil {
+		return
+	}
+	for name, s := range held.Cluster.Kinds {
+		if _, watched := w.kinds[name]; watched && s.State == fact.WatchSynced {
+			w.former[name] = s
+		}
+	}
+	w.queue.AddAfter(item{}, w.limits.Start)
+}
+
+// Settled is closed once each kind and each wish of before Run is known,
+// missing or failing for the first time and the facts say so, or that a wish is
+// still not known after Limits.Start. Until then verdicts that rest on the
+// cluster may be unknown.
 func (w *Watcher) Settled() <-chan struct{} { return w.settled }

@@ -21,13 +21,22 @@ const (
 	revB = "main@sha1:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 )
 
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func configOf(name string, c *kubetest.Cluster) Config {
+	return Config{Cluster: name, Client: c.Client(), Probe: c.Probe, Discovery: c.Discovery()}
+}
+
 // start runs a watcher of the cluster within a bubble of synctest, and returns
 // a function that ends it.
-func start(t *testing.T, name string, c *kubetest.Cluster, s Sink) (w *Watcher, stop func()) {
+func start(t *testing.T, name string, c *kubetest.Cluster, s Sink, wishes ...fact.Wish) (w *Watcher, stop func()) {
 	t.Helper()
-	w, err := New(Config{Cluster: name, Client: c.Client(), Probe: c.Probe}, s, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	w, err := New(configOf(name, c), s, quiet(), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(wishes) > 0 {
+		w.Wish(wishes)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -17,8 +17,19 @@ import (
 
 // item is a piece of work: an object that may have changed, by kind and key.
 // Without a key it is the end of the first list of the kind; without a kind,
-// the fact of the cluster.
-type item struct{ kind, key string }
+// what is wished; without that, the fact of the cluster.
+type item struct {
+	kind, key string
+	wish      fact.Key
+}
+
+// about is what an item is about, for a log.
+func (it item) about() (kind, object string) {
+	if it.wish != (fact.Key{}) {
+		return it.wish.Kind, it.wish.Object()
+	}
+	return it.kind, it.key
+}
 
 // workers is how many facts are written at once. A write waits for a disk, and
 // the first list of a large cluster is long.
@@ -62,12 +73,16 @@ func (w *Watcher) handle(ctx context.Context, it item) {
 	}
 	w.metrics.writeFailures.Inc()
 	if w.queue.NumRequeues(it) == 0 {
-		w.log.WarnContext(ctx, "a fact could not be written and is tried again", "kind", it.kind, "object", it.key, "error", err)
+		kind, object := it.about()
+		w.log.WarnContext(ctx, "a fact could not be written and is tried again", "kind", kind, "object", object, "error", err)
 	}
 	w.queue.AddRateLimited(it)
 }
 
 func (w *Watcher) write(ctx context.Context, it item) error {
+	if it.wish != (fact.Key{}) {
+		return w.wishes.write(ctx, it.wish)
+	}
 	if it.kind == "" {
 		return w.writeCluster(ctx)
 	}
@@ -103,7 +118,7 @@ func (w *Watcher) writeObject(ctx context.Context, k *watchedKind, o *objects, k
 		var recheck time.Duration
 		f, recheck = Project(fk, prev, u, Circumstances{Now: now, MinHold: w.limits.Hold, Ready: w.readyOf(k)})
 		if recheck > 0 {
-			w.queue.AddAfter(item{k.name(), key}, recheck)
+			w.queue.AddAfter(item{kind: k.name(), key: key}, recheck)
 		}
 	case at.listed || at.deleted != nil:
 		if at.deleted == nil {
@@ -188,7 +203,7 @@ func (w *Watcher) sweep(k *watchedKind, o *objects) {
 		return
 	}
 	for _, key := range lacking {
-		w.queue.Add(item{k.name(), key})
+		w.queue.Add(item{kind: k.name(), key: key})
 	}
 }
 
@@ -208,9 +223,14 @@ func (w *Watcher) setHealth(kind string, h health) {
 	}
 	w.health[kind] = h
 	watch := fact.Watch{State: h.state, Since: now, Message: h.failure.message}
-	if before.state == h.state {
+	former, inherited := w.former[kind]
+	switch {
+	case before.state == h.state:
 		watch.Since = w.states[kind].Since
+	case inherited && h.state == fact.WatchSynced && now.Before(w.formerUntil):
+		watch = former
 	}
+	delete(w.former, kind)
 	w.states[kind] = watch
 	w.mu.Unlock()
 	w.metrics.state(kind, h.state)
@@ -227,6 +247,16 @@ func (w *Watcher) writeCluster(ctx context.Context) error {
 	f := fact.Fact{Key: fact.ClusterKey(w.cluster), SeenAt: time.Now().UTC(), Cluster: &fact.Cluster{}}
 	w.mu.Lock()
 	f.Cluster.Kinds = maps.Clone(w.states)
+	known := true
+	for kind, state := range f.Cluster.Kinds {
+		if state.State != fact.WatchSyncing {
+			continue
+		}
+		known = false
+		if former, ok := w.former[kind]; ok && f.SeenAt.Before(w.formerUntil) {
+			f.Cluster.Kinds[kind] = former
+		}
+	}
 	w.mu.Unlock()
 	for _, s := range f.Cluster.Kinds {
 		if s.Since.After(f.Since) {
@@ -236,13 +266,23 @@ func (w *Watcher) writeCluster(ctx context.Context) error {
 	if err := w.put(ctx, w.known(f.Key), f, false); err != nil {
 		return err
 	}
-	for _, s := range f.Cluster.Kinds {
-		if s.State == fact.WatchSyncing {
-			return nil
-		}
+	if known {
+		w.mu.Lock()
+		w.clusterKnown = true
+		w.mu.Unlock()
+		w.settle()
 	}
-	w.once.Do(func() { close(w.settled) })
 	return nil
+}
+
+// settle closes settled once nothing of the start is open.
+func (w *Watcher) settle() {
+	w.mu.Lock()
+	known := w.clusterKnown
+	w.mu.Unlock()
+	if known && !w.wishes.starting() {
+		w.once.Do(func() { close(w.settled) })
+	}
 }
 
 // known returns the fact that is held of a key, or nil. The sink may show a
@@ -264,4 +304,11 @@ func (w *Watcher) known(key fact.Key) *fact.Fact {
 	default:
 		return &mine
 	}
+}
+
+// forget makes known say what the sink says.
+func (w *Watcher) forget(key fact.Key) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.wrote, key)
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
@@ -43,8 +44,11 @@ func (r resource) table() (*table, error) {
 	return t, nil
 }
 
-// filter selects objects by namespace and by the field metadata.name.
-type filter struct{ namespace, name string }
+// filter selects objects by namespace, by the field metadata.name and by labels.
+type filter struct {
+	namespace, name string
+	labels          labels.Selector
+}
 
 func (r resource) filter(o metav1.ListOptions) (filter, error) {
 	f := filter{namespace: r.namespace}
@@ -53,11 +57,15 @@ func (r resource) filter(o metav1.ListOptions) (filter, error) {
 		return f, apierrors.NewBadRequest(err.Error())
 	}
 	f.name, _ = s.RequiresExactMatch("metadata.name")
+	if f.labels, err = labels.Parse(o.LabelSelector); err != nil {
+		return f, apierrors.NewBadRequest(err.Error())
+	}
 	return f, nil
 }
 
 func (f filter) match(o *unstructured.Unstructured) bool {
-	return (f.namespace == "" || f.namespace == o.GetNamespace()) && (f.name == "" || f.name == o.GetName())
+	return (f.namespace == "" || f.namespace == o.GetNamespace()) && (f.name == "" || f.name == o.GetName()) &&
+		f.labels.Matches(labels.Set(o.GetLabels()))
 }
 
 // view returns a copy of an object in the version of the request.
@@ -68,7 +76,7 @@ func (r resource) view(o *unstructured.Unstructured, kind string) *unstructured.
 }
 
 func (r resource) check(ctx context.Context, verb, name string) error {
-	return r.c.check(ctx, Request{Verb: verb, Resource: r.gvr.GroupResource().String(), Name: name})
+	return r.c.check(ctx, Request{Verb: verb, Resource: r.gvr.GroupResource().String(), Namespace: r.namespace, Name: name})
 }
 
 func (r resource) Get(ctx context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
@@ -107,9 +115,14 @@ func (r resource) List(ctx context.Context, o metav1.ListOptions) (*unstructured
 	l.SetGroupVersionKind(r.gvr.GroupVersion().WithKind(t.kind + "List"))
 	l.SetResourceVersion(strconv.FormatInt(r.c.version, 10))
 	for _, key := range slices.Sorted(maps.Keys(t.objects)) {
-		if f.match(t.objects[key]) {
-			l.Items = append(l.Items, *r.view(t.objects[key], t.kind))
+		if key <= o.Continue && o.Continue != "" || !f.match(t.objects[key]) {
+			continue
 		}
+		if o.Limit > 0 && int64(len(l.Items)) == o.Limit {
+			l.SetContinue(keyOf(&l.Items[len(l.Items)-1]))
+			break
+		}
+		l.Items = append(l.Items, *r.view(t.objects[key], t.kind))
 	}
 	return l, nil
 }

@@ -55,12 +55,20 @@ type event struct {
 	version int64
 	kind    watch.EventType
 	object  *unstructured.Unstructured
+	// old is what was there before a change, or nil.
+	old *unstructured.Unstructured
 }
 
 // table holds the objects of one resource and what happened to them.
 type table struct {
-	kind    string
-	served  map[string]bool
+	kind   string
+	served map[string]bool
+	// versions are those served, the preferred one first.
+	versions   []string
+	singular   string
+	namespaced bool
+	verbs      []string
+
 	objects map[string]*unstructured.Unstructured
 	history []event
 	// oldest is the version from which a watch can resume.
@@ -94,7 +102,10 @@ func New(kinds ...string) *Cluster {
 }
 
 func newTable(kind string, versions ...string) *table {
-	t := &table{kind: kind, served: map[string]bool{}, objects: map[string]*unstructured.Unstructured{}}
+	t := &table{
+		kind: kind, served: map[string]bool{}, versions: versions, singular: strings.ToLower(kind), namespaced: true,
+		verbs: []string{"get", "list", "watch"}, objects: map[string]*unstructured.Unstructured{},
+	}
 	for _, v := range versions {
 		t.served[v] = true
 	}
@@ -139,7 +150,7 @@ func (c *Cluster) InstallVersions(kind string, versions ...string) {
 		c.tables[gr] = newTable(k.kind)
 		c.tables[gr].oldest = c.version
 	}
-	c.tables[gr].served = newTable(k.kind, versions...).served
+	c.tables[gr].serve(versions)
 	c.set(crds, &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": gr.String()},
 		"spec": map[string]any{
@@ -205,14 +216,30 @@ func named(kinds []string) []kindInfo {
 // spec and status become those given. The uid, the resourceVersion and the
 // generation are the cluster's, unless a new object brings its own.
 func (c *Cluster) Apply(obj *unstructured.Unstructured) error {
-	gr := infoOf(obj.GetKind()).resourceGroup()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	gr := c.resourceOf(obj)
 	if c.tables[gr] == nil {
 		return apierrors.NewNotFound(gr, obj.GetName())
 	}
 	c.set(gr, obj.DeepCopy())
 	return nil
+}
+
+// resourceOf returns the resource of an object. The lock is held.
+func (c *Cluster) resourceOf(obj *unstructured.Unstructured) schema.GroupResource {
+	group := obj.GroupVersionKind().Group
+	for gr, t := range c.tables {
+		if t.kind == obj.GetKind() && gr.Group == group {
+			return gr
+		}
+	}
+	for _, k := range known {
+		if k.kind == obj.GetKind() {
+			return k.resourceGroup()
+		}
+	}
+	return schema.GroupResource{Group: group, Resource: obj.GetKind()}
 }
 
 // set stores an object under its name. The lock is held.
@@ -221,7 +248,8 @@ func (c *Cluster) set(gr schema.GroupResource, obj *unstructured.Unstructured) {
 	key := keyOf(obj)
 	c.version++
 	kind := watch.Modified
-	if old, exists := t.objects[key]; exists {
+	old, exists := t.objects[key]
+	if exists {
 		obj.SetUID(old.GetUID())
 		obj.SetCreationTimestamp(old.GetCreationTimestamp())
 		obj.SetGeneration(old.GetGeneration())
@@ -241,7 +269,7 @@ func (c *Cluster) set(gr schema.GroupResource, obj *unstructured.Unstructured) {
 	}
 	obj.SetResourceVersion(strconv.FormatInt(c.version, 10))
 	t.objects[key] = obj
-	c.tell(gr, t, event{c.version, kind, obj})
+	c.tell(gr, t, event{c.version, kind, obj, old})
 }
 
 // drop deletes an object. The lock is held.
@@ -255,7 +283,7 @@ func (c *Cluster) drop(gr schema.GroupResource, key string) {
 	delete(t.objects, key)
 	obj = obj.DeepCopy()
 	obj.SetResourceVersion(strconv.FormatInt(c.version, 10))
-	c.tell(gr, t, event{c.version, watch.Deleted, obj})
+	c.tell(gr, t, event{c.version, watch.Deleted, obj, nil})
 }
 
 // tell writes an event down and passes it to the watches. The lock is held.

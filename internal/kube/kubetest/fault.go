@@ -14,11 +14,13 @@ import (
 
 // Request is what a [Fault] decides on.
 type Request struct {
-	// Verb is "list", "watch", "get" or "probe".
+	// Verb is "list", "watch", "get", "discover" or "probe".
 	Verb string
-	// Resource is such as "kustomizations.kustomize.toolkit.fluxcd.io"; empty
-	// for a probe.
+	// Resource is such as "kustomizations.kustomize.toolkit.fluxcd.io", for
+	// discovery such as "apis/apps/v1"; empty for a probe.
 	Resource string
+	// Namespace is set where the request is for one namespace.
+	Namespace string
 	// Name is set where the request is for one object by name.
 	Name string
 }
@@ -102,7 +104,9 @@ func (c *Cluster) Restore(b Backup) {
 func copied(tables map[schema.GroupResource]*table) map[schema.GroupResource]*table {
 	c := map[schema.GroupResource]*table{}
 	for gr, t := range tables {
-		c[gr] = &table{kind: t.kind, served: maps.Clone(t.served), objects: maps.Clone(t.objects)}
+		copied := *t
+		copied.served, copied.objects, copied.history = maps.Clone(t.served), maps.Clone(t.objects), nil
+		c[gr] = &copied
 	}
 	return c
 }
@@ -138,14 +142,19 @@ func Expired(context.Context, Request) error {
 }
 
 // Forbid returns the [Fault] of a missing right to use a verb on a resource.
-// An empty verb or resource stands for each.
+// An empty verb stands for each but discovery, and an empty resource for each.
 func Forbid(verb, resource string) Fault {
 	return func(_ context.Context, r Request) error {
-		if verb != "" && verb != r.Verb || resource != "" && resource != r.Resource || r.Verb == "probe" {
+		if verb != "" && verb != r.Verb || resource != "" && resource != r.Resource || r.Verb == "probe" ||
+			verb == "" && r.Verb == "discover" {
 			return nil
 		}
 		gr := schema.ParseGroupResource(r.Resource)
+		scope := "at the cluster scope"
+		if r.Namespace != "" {
+			scope = `in the namespace "` + r.Namespace + `"`
+		}
 		return apierrors.NewForbidden(gr, r.Name, errors.New(`User "signalbox" cannot `+r.Verb+` resource "`+gr.Resource+
-			`" in API group "`+gr.Group+`" at the cluster scope`))
+			`" in API group "`+gr.Group+`" `+scope))
 	}
 }

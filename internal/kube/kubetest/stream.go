@@ -52,9 +52,22 @@ func (s *stream) Stop() { s.once.Do(func() { close(s.stop) }) }
 // ResultChan implements [watch.Interface].
 func (s *stream) ResultChan() <-chan watch.Event { return s.events }
 
+// send tells of an event, as whoever sees only a part of the objects sees it.
 func (s *stream) send(e event) {
-	if (e.version == 0 || e.version > s.after) && s.filter.match(e.object) {
-		s.push(watch.Event{Type: e.kind, Object: s.from.view(e.object, s.kind)})
+	if e.version != 0 && e.version <= s.after {
+		return
+	}
+	kind, matches := e.kind, s.filter.match(e.object)
+	if kind == watch.Modified && e.old != nil {
+		switch did := s.filter.match(e.old); {
+		case did && !matches:
+			kind, matches = watch.Deleted, true
+		case !did && matches:
+			kind = watch.Added
+		}
+	}
+	if matches {
+		s.push(watch.Event{Type: kind, Object: s.from.view(e.object, s.kind)})
 	}
 }
 

@@ -1,0 +1,516 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"signalbox/internal/fact"
+)
+
+// labelWish stands for the kind in metrics of what is wished.
+const labelWish = "wish"
+
+// errNoQuery is of a wish that names a fact and does not say what it is made of.
+var errNoQuery = errors.New("the wish does not say what is to be read")
+
+// gather is how long changes wait for more of them before a fact is written.
+const gather = 200 * time.Millisecond
+
+// orphanAge is how old a fact must be that nobody wishes for and that this
+// process did not write, before it is removed: another replica may know of the
+// wish a moment earlier.
+const orphanAge = 10 * time.Minute
+
+// collector makes the fact of one wish.
+type collector interface {
+	// reads returns what the fact is made of.
+	reads() []reading
+	// project returns the fact, whose key and times of reading are set by the
+	// caller, and after what time it is to be made again even if nothing
+	// happens; zero means never.
+	project(c collected) (f fact.Fact, again time.Duration)
+}
+
+// reading is one column of one target.
+type reading struct {
+	target
+	column
+}
+
+// collected is what a collector makes its fact of.
+type collected struct {
+	// prev is the fact that is held, or nil.
+	prev *fact.Fact
+	// watch is the worst state of the readings.
+	watch fact.Watch
+	views []view
+	now   time.Time
+}
+
+// wished is a wish while it is wished.
+type wished struct {
+	wish fact.Wish
+	collector
+	// refused is why it can never be collected, or empty.
+	refused string
+	// due is when it is told that nothing is known yet, if that is so. A wish of
+	// the start is not told so before; see Limits.Start.
+	at, due time.Time
+	start   bool
+	// settled is closed when the fact was written for the first time.
+	settled chan struct{}
+	done    bool
+	// Only the worker that has the wish in hand uses these: the health that was
+	// written last, and the feeds whose first list was.
+	health health
+	listed []*feed
+}
+
+// wishes collects what is wished of a cluster.
+type wishes struct {
+	w    *Watcher
+	wake chan struct{}
+
+	mu sync.Mutex
+	// queue is nil until the watcher runs.
+	queue   workqueue.TypedRateLimitingInterface[item]
+	given   bool
+	wanted  map[fact.Key]*wished
+	dropped map[fact.Key]struct{}
+	sources map[target]*source
+	readers map[target][]fact.Key
+}
+
+func newWishes(w *Watcher) *wishes {
+	return &wishes{
+		w: w, wake: make(chan struct{}, 1),
+		wanted: map[fact.Key]*wished{}, dropped: map[fact.Key]struct{}{},
+		sources: map[target]*source{}, readers: map[target][]fact.Key{},
+	}
+}
+
+// Wish sets everything that is wished of the cluster; wishes for others are
+// left out. What is new is collected from now on; its fact says first that it
+// is not known yet, unless it is known at once. What is not wished any more is
+// not collected any more, and its fact is removed. It may be called at any
+// time, also before Run, and returns at once.
+func (w *Watcher) Wish(list []fact.Wish) { w.wishes.set(list) }
+
+// Await returns when each of the facts was written for the first time since it
+// was wished, or ctx ends. What is still not known after Limits.Start is
+// written as such. A key that is not wished is not waited for.
+func (w *Watcher) Await(ctx context.Context, keys []fact.Key) {
+	for _, k := range keys {
+		w.wishes.mu.Lock()
+		x := w.wishes.wanted[k]
+		w.wishes.mu.Unlock()
+		if x == nil {
+			continue
+		}
+		select {
+		case <-x.settled:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (m *wishes) set(list []fact.Wish) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.given = true
+	keys := map[fact.Key]bool{}
+	changed := false
+	for _, wish := range list {
+		if wish.Key.Source != fact.SourceKube || wish.Key.Scope != m.w.cluster {
+			continue
+		}
+		keys[wish.Key] = true
+		if m.wanted[wish.Key] == nil {
+			m.add(wish)
+			changed = true
+		}
+	}
+	for k, x := range m.wanted {
+		if !keys[k] {
+			m.drop(k, x)
+			changed = true
+		}
+	}
+	if changed {
+		m.nudge()
+	}
+}
+
+// add takes a wish. The lock is held.
+func (m *wishes) add(wish fact.Wish) {
+	now := time.Now()
+	x := &wished{wish: wish, settled: make(chan struct{}), at: now, due: now.Add(m.w.limits.Start), start: m.queue == nil}
+	var err error
+	if x.collector, err = collectorOf(wish); err != nil {
+		x.refused = oneLine(steady(err.Error()))
+	}
+	m.wanted[wish.Key] = x
+	delete(m.dropped, wish.Key)
+	if m.queue == nil {
+		return
+	}
+	// An answer of an earlier life is taken back at once. Where there is none,
+	// the first one may take a moment.
+	if m.w.known(wish.Key) != nil || x.refused != "" {
+		m.queue.Add(item{wish: wish.Key})
+	} else {
+		m.queue.AddAfter(item{wish: wish.Key}, gather)
+	}
+}
+
+// drop ends a wish. The lock is held.
+func (m *wishes) drop(k fact.Key, x *wished) {
+	delete(m.wanted, k)
+	if !x.done {
+		x.done = true
+		close(x.settled)
+	}
+	if m.queue == nil {
+		m.dropped[k] = struct{}{}
+	} else {
+		m.queue.Add(item{wish: k})
+	}
+}
+
+func (m *wishes) nudge() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// begin is called when the watcher has a queue, before anything runs.
+func (m *wishes) begin(q workqueue.TypedRateLimitingInterface[item]) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.queue = q
+	for k, x := range m.wanted {
+		x.due = time.Now().Add(m.w.limits.Start)
+		q.Add(item{wish: k})
+	}
+	for k := range m.dropped {
+		q.Add(item{wish: k})
+	}
+	clear(m.dropped)
+	m.nudge()
+}
+
+// run starts and stops sources until ctx ends, and returns when all of them
+// have ended.
+func (m *wishes) run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	ticker := time.NewTicker(m.w.limits.ProbeEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.wake:
+			m.adjust(ctx, &running)
+		case <-ticker.C:
+			m.tidy()
+		}
+	}
+}
+
+// adjust starts the sources that somebody reads, and stops the others.
+func (m *wishes) adjust(ctx context.Context, running *sync.WaitGroup) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	columns := map[target]map[string]column{}
+	clear(m.readers)
+	for k, x := range m.wanted {
+		if x.refused != "" {
+			continue
+		}
+		for _, r := range x.reads() {
+			if columns[r.target] == nil {
+				columns[r.target] = map[string]column{}
+			}
+			columns[r.target][r.id] = r.column
+			m.readers[r.target] = append(m.readers[r.target], k)
+		}
+	}
+	for t, s := range m.sources {
+		if columns[t] == nil {
+			s.cancel()
+			delete(m.sources, t)
+		}
+	}
+	for t, wanted := range columns {
+		s := m.sources[t]
+		if s == nil {
+			s = newSource(m.w, t)
+			s.news = func(f *feed) { m.news(s, f) }
+			var sourceCtx context.Context
+			sourceCtx, s.cancel = context.WithCancel(ctx)
+			m.sources[t] = s
+			running.Go(func() { s.run(sourceCtx) })
+		}
+		s.want(wanted)
+	}
+}
+
+// news has the facts made again that read a source: at once if its health
+// changed, after a moment if a feed has other rows.
+func (m *wishes) news(s *source, f *feed) {
+	after := time.Duration(0)
+	if f != nil {
+		m.w.metrics.events.WithLabelValues(labelWish, "update").Inc()
+		after = gather
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.sources[s.target] != s {
+		return
+	}
+	for _, k := range m.readers[s.target] {
+		m.queue.AddAfter(item{wish: k}, after)
+	}
+}
+
+// tidy writes the facts again that somebody else has removed, such as a replica
+// that does not know of a wish yet, and removes what nobody wishes for.
+func (m *wishes) tidy() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for k := range m.wanted {
+		if _, held := m.w.sink.Lookup(k); !held {
+			m.w.forget(k)
+			m.queue.Add(item{wish: k})
+		}
+	}
+	if !m.given {
+		return
+	}
+	for _, kind := range []string{fact.KindObjects, fact.KindKured, fact.KindRenovate} {
+		for _, f := range m.w.sink.Select(fact.SourceKube, m.w.cluster, kind) {
+			if m.wanted[f.Key] == nil && time.Since(f.SeenAt) > orphanAge {
+				m.queue.Add(item{wish: f.Key})
+			}
+		}
+	}
+}
+
+// restart makes every source list anew.
+func (m *wishes) restart() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sources {
+		s.restart()
+	}
+}
+
+// starting reports whether a wish of the start is not written yet.
+func (m *wishes) starting() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, x := range m.wanted {
+		if x.start && !x.done {
+			return true
+		}
+	}
+	return false
+}
+
+// held returns how many objects are kept in memory.
+func (m *wishes) held() (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sources {
+		n += s.size()
+	}
+	return n
+}
+
+func (m *wishes) size() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.wanted)
+}
+
+// write writes the fact of a wish, or removes that of what is not wished.
+func (m *wishes) write(ctx context.Context, k fact.Key) error {
+	m.mu.Lock()
+	x := m.wanted[k]
+	var views []view
+	now := time.Now()
+	if x != nil && x.refused == "" {
+		for _, r := range x.reads() {
+			views = append(views, m.sources[r.target].view(r.id, now))
+		}
+	}
+	m.mu.Unlock()
+	if x == nil {
+		return m.remove(ctx, k)
+	}
+	h := worst(views)
+	if x.refused != "" {
+		h = failing(failureUnfit, x.refused)
+	}
+	c := collected{prev: m.w.known(k), views: views, now: now.UTC()}
+	early := h.state == fact.WatchSyncing && now.Before(x.due)
+	if early {
+		tell := x.tell(c.prev)
+		if now.Before(tell) {
+			m.queue.AddAfter(item{wish: k}, tell.Sub(now))
+			return nil
+		}
+		m.queue.AddAfter(item{wish: k}, x.due.Sub(now))
+	}
+	c.watch = x.watch(h, c)
+	f, again := fact.Fact{}, time.Duration(0)
+	if x.collector != nil {
+		f, again = x.project(c)
+	} else {
+		f = x.bare(c)
+	}
+	f.Key, f.SeenAt = k, c.now
+	if f.Version == "" && c.prev != nil {
+		f.Version = c.prev.Version
+	}
+	feeds := x.news(h, views)
+	if err := m.w.put(ctx, c.prev, f, feeds != nil); err != nil {
+		return err
+	}
+	x.health = h
+	if feeds != nil {
+		x.listed = feeds
+	}
+	if again = earlier(again, h.again); again > 0 {
+		m.queue.AddAfter(item{wish: k}, again)
+	}
+	if !early {
+		m.settle(x)
+	}
+	return nil
+}
+
+// tell returns when it is told that nothing is known yet: at the start when it
+// is due, later at once, unless there is no fact that could be taken for an
+// answer.
+func (x *wished) tell(prev *fact.Fact) time.Time {
+	switch {
+	case x.start:
+		return x.due
+	case prev == nil:
+		return x.at.Add(gather)
+	default:
+		return x.at
+	}
+}
+
+// news returns the feeds that are synced if their first lists were not written
+// yet, or nil.
+func (x *wished) news(h health, views []view) []*feed {
+	if h.state != fact.WatchSynced {
+		return nil
+	}
+	feeds := make([]*feed, len(views))
+	for i, v := range views {
+		feeds[i] = v.feed
+	}
+	if slices.Equal(feeds, x.listed) {
+		return nil
+	}
+	return feeds
+}
+
+// watch returns the state of the watch as a fact tells it. As with kinds, the
+// first message of a failure stands.
+func (x *wished) watch(h health, c collected) fact.Watch {
+	w := fact.Watch{State: h.state, Since: c.now, Message: h.failure.message}
+	before := watchOf(c.prev)
+	if before == nil || before.State != w.State {
+		return w
+	}
+	w.Since = before.Since
+	if h.state == fact.WatchFailing && x.health.state == h.state && x.health.failure.kind == h.failure.kind {
+		w.Message = before.Message
+	}
+	return w
+}
+
+// watchOf returns the state of the watch that a fact tells, or nil.
+func watchOf(f *fact.Fact) *fact.Watch {
+	switch {
+	case f == nil:
+		return nil
+	case f.Objects != nil:
+		return &f.Objects.Watch
+	case f.Kured != nil:
+		return &f.Kured.Watch
+	case f.Renovate != nil:
+		return f.Renovate.Watch
+	default:
+		return nil
+	}
+}
+
+// worst returns the worst health of the readings.
+func worst(views []view) health {
+	order := []fact.WatchState{fact.WatchSynced, fact.WatchSyncing, fact.WatchNotInstalled, fact.WatchFailing}
+	out := health{state: fact.WatchSynced}
+	var again time.Duration
+	for _, v := range views {
+		again = earlier(again, v.health.again)
+		if slices.Index(order, v.health.state) > slices.Index(order, out.state) {
+			out = v.health
+		}
+	}
+	out.again = again
+	return out
+}
+
+// settle says that a fact was written for the first time.
+func (m *wishes) settle(x *wished) {
+	m.mu.Lock()
+	first := !x.done
+	if first {
+		x.done = true
+		close(x.settled)
+	}
+	m.mu.Unlock()
+	if first && x.start {
+		m.w.settle()
+	}
+}
+
+// remove removes the fact of what is not wished any more.
+func (m *wishes) remove(ctx context.Context, k fact.Key) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	if err := m.w.sink.Delete(ctx, k); err != nil {
+		return fmt.Errorf("remove fact %s: %w", k, err)
+	}
+	m.w.forget(k)
+	m.w.settle()
+	return nil
+}
+
+// bare is the fact of a wish that is refused.
+func (x *wished) bare(c collected) fact.Fact {
+	f := fact.Fact{Since: c.watch.Since}
+	switch {
+	case x.wish.Objects != nil:
+		f.Objects = &fact.Objects{Query: *x.wish.Objects, Watch: c.watch}
+	case x.wish.Kured != nil:
+		f.Kured = &fact.Kured{Watch: c.watch}
+	case x.wish.Renovate != nil:
+		f.Renovate = &fact.Renovate{Watch: &c.watch}
+	}
+	return f
+}
