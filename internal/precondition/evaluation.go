@@ -30,6 +30,7 @@ type Evaluation struct {
 
 	reads     []fact.Key
 	read      map[fact.Key]bool
+	kinds     map[fact.Key][]fact.Fact
 	wishes    []fact.Wish
 	asks      []Ask
 	lookAgain time.Time
@@ -70,10 +71,18 @@ func (e *Evaluation) Fact(k fact.Key) (fact.Fact, bool) {
 
 // each returns the facts of a kind on a cluster, and notes that all were read.
 func (e *Evaluation) each(cluster, kind string) []fact.Fact {
-	e.note(fact.Kube(cluster, kind, "", ""))
-	return slices.DeleteFunc(e.Facts.Select(fact.SourceKube, cluster, kind), func(f fact.Fact) bool {
+	all := fact.Kube(cluster, kind, "", "")
+	if !e.note(all) {
+		return e.kinds[all]
+	}
+	facts := slices.DeleteFunc(e.Facts.Select(fact.SourceKube, cluster, kind), func(f fact.Fact) bool {
 		return f.Absent || f.Key.Name == ""
 	})
+	if e.kinds == nil {
+		e.kinds = map[fact.Key][]fact.Fact{}
+	}
+	e.kinds[all] = facts
+	return facts
 }
 
 // wished looks up a fact that is collected on demand. What names it for people.
