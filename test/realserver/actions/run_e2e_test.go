@@ -188,7 +188,8 @@ func TestFiltersOfRuns(t *testing.T) {
 	must(t, h.next(ctx, t).Finish(ctx, actions.Success))
 	head, pulled := h.pull(ctx, t)
 	h.schedule(ctx, t)
-	scheduled := pulled + 1
+	_, body := h.get(ctx, t, "/actions/runs?event=schedule")
+	scheduled := ids(t, body)[0]
 	if run := h.run(t, scheduled); run.Event != "push" || run.Actor.UserName != "gitea-actions" {
 		t.Errorf("the scheduled run says event %s and actor %s", run.Event, run.Actor.UserName)
 	}

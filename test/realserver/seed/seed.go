@@ -12,6 +12,8 @@
 //
 // The StorageProfile kind belongs to the whole cluster: tests that install or remove it must not run in
 // parallel with others that do.
+//
+// [PlantOutdated] makes another kind of repository, in which Renovate finds something to do.
 package seed
 
 import (
