@@ -3,6 +3,7 @@ package command
 import (
 	"regexp"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -14,6 +15,10 @@ type Command struct {
 	// SHA is the abbreviated or full commit that the command is for, in lower
 	// case, or empty.
 	SHA string
+	// Lasts is how long a freeze is to last, or Until when it is to end, in UTC;
+	// just one of them is set.
+	Lasts time.Duration
+	Until time.Time
 	// Text is the reason that was given, or empty.
 	Text string
 	// Line is the line as it was written.
@@ -81,12 +86,22 @@ func parseNothing(c *Command, args string) string {
 	return ""
 }
 
+// brief is the command without what may come from elsewhere.
+func (c Command) brief() string {
+	if c.Cancel {
+		return "/" + string(c.Name) + " " + Cancel
+	}
+	return "/" + string(c.Name)
+}
+
 // excludes reports whether c stops what o asks for: who writes both in one text
 // gets the one that stops.
 func (c Command) excludes(o Command) bool {
 	switch c.Name {
 	case Hold:
 		return o.Name == Unhold || o.Name == Merge && !o.Cancel
+	case Freeze:
+		return o.Name == Unfreeze || o.Name == Merge && !o.Cancel
 	case Approve, Override, Merge:
 		return c.Cancel && o.Name == c.Name && !o.Cancel
 	default:

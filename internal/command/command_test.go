@@ -3,6 +3,7 @@ package command_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,6 +20,12 @@ func said(f command.Found) string {
 		}
 		if c.SHA != "" {
 			l += " sha=" + c.SHA
+		}
+		if c.Lasts != 0 {
+			l += " lasts=" + c.Lasts.String()
+		}
+		if !c.Until.IsZero() {
+			l += " until=" + c.Until.Format(time.RFC3339)
 		}
 		if c.Text != "" {
 			l += " text=" + c.Text
@@ -47,6 +54,13 @@ func TestFind(t *testing.T) {
 		{"override", "/approve-override the disk is full, see #12", "approve-override text=the disk is full, see #12"},
 		{"override without a reason", "/approve-override", "approve-override PROBLEM an override needs a reason: /approve-override REASON"},
 		{"hold with a reason", "/hold until Monday", "hold text=until Monday"},
+		{"hold with a reason and merge: the reason is not repeated", "/hold for @all\n/merge", "hold text=for @all\nmerge PROBLEM the same comment says /hold, which holds"},
+		{"freeze and unfreeze: freeze", "/unfreeze\n/freeze 2h", "unfreeze PROBLEM the same comment says /freeze, which holds\nfreeze lasts=2h0m0s"},
+		{"freeze and merge: freeze", "/merge\n/freeze 2h for @all", "merge PROBLEM the same comment says /freeze, which holds\nfreeze lasts=2h0m0s text=for @all"},
+		{"freeze and take the merge back go together", "/merge cancel\n/freeze 2h", "merge cancel\nfreeze lasts=2h0m0s"},
+		{"two freezes", "/freeze 2h\n/freeze 3h", "freeze lasts=2h0m0s\nfreeze lasts=3h0m0s"},
+		{"unfreeze", "/unfreeze", "unfreeze"},
+		{"unfreeze with more", "/unfreeze now", "unfreeze PROBLEM nothing comes after /unfreeze"},
 		{"twice is once", "/approve\n\n/approve", "approve"},
 		{"hold and unhold: hold", "/unhold\n/hold", "unhold PROBLEM the same comment says /hold, which holds\nhold"},
 		{"approve and take back: taken back", "/approve\n/approve cancel", "approve PROBLEM the same comment says /approve cancel, which holds\napprove cancel"},

@@ -57,7 +57,7 @@ const foot = `
   what was edited: such a command is refused, once, and has to be written in a new comment. For the same reason
   a command is acted upon about two seconds after it was written. Deleting a comment does not undo what it said.
 - Each comment is dealt with once, however often Gitea tells of it, and also if its webhook was lost.
-- If several commands of one comment contradict each other, the one that stops wins: ` + "`/hold` over `/unhold`\n  and `/merge`, and `cancel`" + ` over what it takes back.
+- If several commands of one comment contradict each other, the one that stops wins: ` + "`/hold` over `/unhold`\n  and `/merge`, `/freeze` over `/unfreeze` and `/merge`, and `cancel`" + ` over what it takes back.
 - An approval, an override and a merge are for the head that was there when the comment was written. If
   something was pushed since, or the base was changed, they are refused. With a SHA an approval is for that
   head and no other.
@@ -74,8 +74,29 @@ Gitea), what, on which repository, pull request, base, head and diff, where, whe
 | approval | a push, unless the rule says ` + "`survive: identical-diff`" + ` and the diff is the same; a changed base; ` + "`/approve cancel`" + `; the end of the person's right to approve |
 | override | its time (` + "`override.ttl`" + `); a push; a changed base; ` + "`/approve-override cancel`" + `; the end of the person's right to override |
 | hold | ` + "`/unhold`" + ` by who holds, or by an approver |
+| freeze | its time, or ` + "`/unfreeze`" + ` by who froze, an approver, or who may override; nothing else |
 | request to merge | the merge; a push; a changed base; a hold; ` + "`/merge cancel`" + `; a refusal of Gitea |
 
 An override passes the rules that were open when it was given, and no others. It does not pass a review that asks
 for changes, nor a policy that is not valid.
+
+## Freezes
+
+` + "`/freeze 2h etcd is being restored`" + ` on any open pull request stops all of the repository, whatever the policy says and
+also without one: an unmet precondition, "the repository is not frozen", is in every verdict until the freeze ends.
+
+- How long is said as 30m, 2h, 1h30m or 3d, or as ` + "`until`" + ` and a time with its zone, 14 days at most. It is counted
+  from the time of the comment. A freeze that would have ended before signalbox read of it is refused.
+- It is in force when signalbox answers with +1, and the other pull requests show it a moment later. What is merged
+  before that is merged.
+- Who may write to the repository may freeze it. The author of a pull request may not for that alone.
+- ` + "`/unfreeze`" + ` may be said on any open pull request too. Who froze may end their own freezes. Who approves the change
+  where it is said, or is on an override list there, may end all of them, unless they are its author. Several
+  freezes may be in force, and those that stay are named in the reply.
+- A freeze outlives pushes, closed pull requests and restarts. When it ends, every verdict is made anew by itself.
+- A request to merge waits for the end of the freeze, and then everything is read again before the merge.
+- An override given while the repository is frozen passes the freeze on that pull request, by an operator's or the
+  repository's list. A freeze that comes after the override is not passed by it.
+- The entry of the ledger names the pull request where it was said. A pull request cannot be frozen alone: that is
+  ` + "`/hold`" + `.
 `

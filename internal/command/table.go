@@ -9,6 +9,8 @@ const (
 	Override      Name = "approve-override"
 	Hold          Name = "hold"
 	Unhold        Name = "unhold"
+	Freeze        Name = "freeze"
+	Unfreeze      Name = "unfreeze"
 	Recheck       Name = "recheck"
 	Merge         Name = "merge"
 	Preconditions Name = "preconditions"
@@ -40,6 +42,9 @@ func Specs() []Spec {
 		{Override, "/approve-override cancel", "the override list", "End the override.", parseOverride},
 		{Hold, "/hold [REASON]", "writers, and the author", "Stop the pull request until the hold is lifted.", parseText},
 		{Unhold, "/unhold", "the owner of the hold, or an approver", "Lift the hold.", parseNothing},
+		{Freeze, "/freeze DURATION [REASON]", "writers", "Stop every pull request of the repository for a time such as 30m, 2h, 1h30m or 3d, 14 days at most.", parseFreeze},
+		{Freeze, "/freeze until TIME [REASON]", "writers", "Stop every pull request of the repository until a time such as 2026-12-01T08:00Z.", parseFreeze},
+		{Unfreeze, "/unfreeze", "who froze, an approver, the override list", "End the freezes of the repository that you may end.", parseNothing},
 		{Recheck, "/recheck", "writers", "Read everything afresh and evaluate again now.", parseNothing},
 		{Merge, "/merge", "writers, where merging is enabled", "Merge as soon as everything is clear, after checking all of it again.", parseMerge},
 		{Merge, "/merge cancel", "writers", "Take the merge back.", parseMerge},

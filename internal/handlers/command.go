@@ -21,6 +21,8 @@ type Ledger interface {
 	// Append adds an entry unless there is one with its id.
 	Append(ctx context.Context, e decision.Entry) (added bool, err error)
 	Entries(ref pull.Ref) decision.Ledger
+	// Freezes are the entries that act on all pull requests of a repository.
+	Freezes(repo int64) decision.Ledger
 	Sync(ctx context.Context) error
 	// Since is when the ledger was begun. What people wrote before that was not
 	// written to it.
@@ -272,10 +274,11 @@ func refusal(q request, why string) reply {
 // obeyOne carries out one command, or finds in the ledger what became of it.
 func (r *run) obeyOne(ctx context.Context, in *Inputs, q request) (reply, error) {
 	if i := slices.IndexFunc(r.ledger, func(e decision.Entry) bool { return e.ID == q.id }); i >= 0 {
-		if e := r.ledger[i]; e.Kind == decision.Refused {
+		e := r.ledger[i]
+		if e.Kind == decision.Refused {
 			return refusal(q, e.Reason), nil
 		}
-		return reply{}, nil
+		return reply{}, r.spread(ctx, e)
 	}
 	var res result
 	var err error
@@ -292,6 +295,9 @@ func (r *run) obeyOne(ctx context.Context, in *Inputs, q request) (reply, error)
 		return replies[0], nil
 	}
 	if err := r.enter(ctx, res.entry); err != nil {
+		return reply{}, err
+	}
+	if err := r.spread(ctx, res.entry); err != nil {
 		return reply{}, err
 	}
 	r.log.InfoContext(ctx, "command carried out", "command", string(q.Name), "by", q.by.Login, "entry", q.id)
@@ -333,8 +339,12 @@ func (r *run) enter(ctx context.Context, e decision.Entry) error {
 	if _, err := r.Ledger.Append(ctx, e); err != nil {
 		return err
 	}
-	r.ledger = r.Ledger.Entries(r.item.Ref)
+	r.readLedger()
 	return nil
+}
+
+func (r *run) readLedger() {
+	r.ledger, r.freezes = r.Ledger.Entries(r.item.Ref), r.Ledger.Freezes(r.item.Ref.RepoID)
 }
 
 // isAuthor says why a person can decide nothing about this pull request.

@@ -24,6 +24,10 @@ func (r *run) carryOut(ctx context.Context, in *Inputs, q request) (result, erro
 		return r.hold(ctx, in, q)
 	case command.Unhold:
 		return r.unhold(in, q), nil
+	case command.Freeze:
+		return r.freeze(ctx, in, q)
+	case command.Unfreeze:
+		return r.unfreeze(in, q), nil
 	case command.Merge:
 		return r.askToMerge(ctx, in, q)
 	case command.Recheck:

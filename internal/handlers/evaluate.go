@@ -53,10 +53,10 @@ type Evaluator struct {
 // Handle evaluates one pull request. It must not run twice at once for one
 // pull request; [Queue] promises that.
 //
-// A fact can change, and the repository be frozen, while the verdict is being made. The barrier before it
-// makes the verdict see every earlier change. A change that comes later finds
-// the pull request in the index by the record stored here, or is found by the
-// second look at the revisions after the record was stored. For an event of the
+// A fact can change while the verdict is being made, and so can the freezes of the
+// repository. The barrier before it makes the verdict see every earlier change. A
+// change that comes later finds the pull request in the index by the record stored
+// here, or is found by the second look at the revisions after the record was stored. For an event of the
 // head or the base the record is stored before the first look.
 func (e *Evaluator) Handle(ctx context.Context, item work.Item) error {
 	start := e.Now()
@@ -277,13 +277,10 @@ func (r *run) finish(ctx context.Context, verdict policy.Verdict, facts *factLog
 			"reason", verdict.Preconditions.Reason)
 	}
 	if err := errors.Join(r.Facts.Sync(ctx), r.Ledger.Sync(ctx)); err != nil {
-		return fmt.Errorf("look at the facts again: %w", err)
+		return fmt.Errorf("look at the facts and freezes again: %w", err)
 	}
-	if r.refrozen() {
-		return soon(ctx, r.Queue, work.Fact, "freeze meanwhile", []pull.Ref{r.item.Ref})
-	}
-	if facts.changed() {
-		return soon(ctx, r.Queue, work.Fact, "fact changed meanwhile", []pull.Ref{r.item.Ref})
+	if facts.changed() || r.refrozen() {
+		return soon(ctx, r.Queue, work.Fact, "fact or freeze changed meanwhile", []pull.Ref{r.item.Ref})
 	}
 	return nil
 }

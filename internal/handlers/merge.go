@@ -60,8 +60,9 @@ func (r *run) mergeIfDue(ctx context.Context, v *policy.Verdict, facts *factLog)
 	}
 }
 
-// stillTheSame reports whether the pull request, its reviews, the facts and the
-// ledger are what the verdict was made from, and nobody gave a command since.
+// stillTheSame reports whether the pull request, its reviews, the facts, the
+// ledger and the freezes of the repository are what the verdict was made from, and
+// nobody gave a command since.
 func (r *run) stillTheSame(ctx context.Context, facts *factLog) (bool, error) {
 	p, err := r.Forge.Pull(ctx, r.repo, r.pull.Number)
 	if err != nil {
@@ -85,7 +86,7 @@ func (r *run) stillTheSame(ctx context.Context, facts *factLog) (bool, error) {
 	if err := errors.Join(r.Facts.Sync(ctx), r.Ledger.Sync(ctx)); err != nil {
 		return false, err
 	}
-	return !facts.changed() && len(r.Ledger.Entries(r.item.Ref)) == len(r.ledger), nil
+	return !facts.changed() && !r.refrozen() && len(r.Ledger.Entries(r.item.Ref)) == len(r.ledger), nil
 }
 
 // mergeMethod is how to merge, or "" if signalbox may not.

@@ -66,7 +66,6 @@ func freezeText(f decision.Entry, more int) string {
 func freezeEvidence(f decision.Entry) []Evidence {
 	ev := []Evidence{
 		{Label: "frozen by", Value: f.By.Login},
-		{Label: "since", Value: stamp(f.At)},
 		{Label: "until", Value: stamp(f.Until)},
 		{Label: "on", Value: fmt.Sprintf("pull request %d", f.Number)},
 	}
