@@ -54,6 +54,7 @@ func TestAnalyzeProof(t *testing.T) {
 		"automerged":                           {jsonLog(started, `"repository":"a/b","branch":"r/x","msg":"Branch automerged"`), ModeLive},
 		"automerged in a dry run":              {jsonLog(started, `"repository":"a/b","branch":"r/x","msg":"DRY-RUN: Would automerge branch r/x"`, `"repository":"a/b","branch":"r/x","msg":"Branch automerged"`), ModeFull},
 		"another branch automerged":            {jsonLog(started, `"repository":"a/b","branch":"r/x","msg":"DRY-RUN: Would automerge branch r/x"`, `"repository":"a/b","branch":"r/y","msg":"Branch automerged"`), ModeLive},
+		"pushed to automerge":                  {jsonLog(started, wouldSave, `debug "repository":"a/b","prNumber":4,"msg":"Forgejo-native automerge: success"`), ModeLive},
 		"automerged twice":                     {jsonLog(started, `"repository":"a/b","branch":"r/x","msg":"DRY-RUN: Would automerge branch r/x"`, `"repository":"a/b","branch":"r/x","msg":"Branch automerged"`, `"repository":"a/b","branch":"r/x","msg":"Branch automerged"`), ModeLive},
 		"wrote without naming a repository":    {jsonLog(started, wouldSave, `"msg":"Issue created"`), ModeLive},
 		"two repositories, one wrote":          {jsonLog(started, wouldSave, finished, strings.ReplaceAll(started, "a/b", "c/d"), `"repository":"c/d","msg":"PR created"`), ModeLive},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -144,17 +145,17 @@ func (a *analyzer) record(r *record) {
 		a.wroteDropped = a.wroteDropped || isWrite(r.message, r.text("branch"), "")
 		return
 	}
-	repository.add(r, r.format == formatJSON || repository.Name == clean(name))
+	repository.add(r, repository.is(name))
 }
 
 // runOf finds the run that a message belongs to, or begins one. It returns nil
 // where there are too many.
 func (a *analyzer) runOf(r *record) *run {
-	for i := len(a.runs) - 1; i >= 0; i-- {
-		if a.runs[i].takes(r) {
-			return a.runs[i]
+	for _, run := range slices.Backward(a.runs) {
+		if run.takes(r) {
+			return run
 		}
-		if a.runs[i].same(r) {
+		if run.same(r) {
 			// The newest of the same process is over, and so are those before it.
 			break
 		}

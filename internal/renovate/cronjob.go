@@ -61,7 +61,7 @@ func (c *Configuration) container(one Container) []given {
 		first = path.Base(one.Command[0])
 	}
 	switch {
-	case first == "" && image.MatchString(one.Image) && !(len(one.Args) > 0 && shells[path.Base(one.Args[0])]):
+	case first == "" && image.MatchString(one.Image) && (len(one.Args) == 0 || !shells[path.Base(one.Args[0])]):
 		// The image starts Renovate with the arguments, of which the first may be its name.
 		if len(words) > 0 && one.Args[0] == "renovate" {
 			words = words[1:]

@@ -123,6 +123,12 @@ func (w *workflow) place(at Place, first bool, s sources, runs Runs) given {
 // step returns what a step starts.
 func (w *workflow) step(event string, step *yaml.Node, run string, env environment) []invocation {
 	uses, with := scalar(child(step, "uses")), child(step, "with")
+	if shell := scalar(child(step, "shell")); run != "" && shell != "" && !posix.MatchString(shell) {
+		if !strings.Contains(strings.ToLower(run), "renovate") {
+			return nil
+		}
+		return []invocation{{how: clean(shell), sources: sources{doubt: "what a script of " + clean(shell) + " does cannot be told"}}}
+	}
 	if run != "" {
 		text, expressions := marked(run)
 		return readScript(text, func(name string) (value, bool) {
@@ -169,6 +175,9 @@ func (w *workflow) step(event string, step *yaml.Node, run string, env environme
 	}
 	return []invocation{i}
 }
+
+// posix are the shells whose scripts are read here.
+var posix = regexp.MustCompile(`^(?:/\S*/)?(?:ba|da|a)?sh\b`)
 
 // action is Renovate's own action, by its name or its address.
 var action = regexp.MustCompile(`(?i)^(?:https?://[\w.-]+/)?renovatebot/github-action@`)

@@ -42,9 +42,9 @@ func worst[T any](list []T, of func(T) (Mode, string)) (Mode, string) {
 func (u *run) judge(cut bool) {
 	for _, p := range u.repositories {
 		p.Mode, p.Why = p.judge(u.Config, cut)
-		u.Run.Repositories = append(u.Run.Repositories, p.Repository)
+		u.Repositories = append(u.Repositories, p.Repository)
 	}
-	u.Mode, u.Why = worst(u.Run.Repositories, func(r Repository) (Mode, string) { return r.Mode, r.Name + ": " + r.Why })
+	u.Mode, u.Why = worst(u.Repositories, func(r Repository) (Mode, string) { return r.Mode, r.Name + ": " + r.Why })
 	switch {
 	case u.wrote != nil:
 		u.Mode, u.Why = ModeLive, fmt.Sprintf("line %d: %s", u.wrote.Line, u.wrote.Text)

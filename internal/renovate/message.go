@@ -28,8 +28,8 @@ const (
 // repositoryResult is a line at the level debug, with the outcome.
 var repositoryResult = regexp.MustCompile(`^Repository result: ([\w-]+), status: `)
 
-// anyKind are lines that every kind of dry run may write: about onboarding,
-// which comes before the kinds part, and after an error.
+// anyKind are lines that every kind of dry run may write: onboarding comes before
+// the point where the kinds differ, and errors are handled alike.
 var anyKind = []string{
 	"commit files to onboarding branch",
 	"rebase files in onboarding branch",
@@ -79,10 +79,10 @@ var writes = map[string]bool{
 	"Onboarding PR updated":                     true,
 	"Migration PR created":                      true,
 	"Migration PR updated":                      true,
-	"Created forked repo":                       true,
 	"Closing Dependency Dashboard":              true,
 	"Merge onboarding branch in default branch": true,
 	"Gitea-native automerge: success":           true,
+	"Forgejo-native automerge: success":         true,
 }
 
 // writePrefixes are the same, with a name or number after them.

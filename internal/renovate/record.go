@@ -3,6 +3,7 @@ package renovate
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"regexp"
 	"strings"
 	"time"
@@ -105,9 +106,7 @@ func parseJSON(text, end []byte) (*record, bool) {
 		if last == nil {
 			return nil, false
 		}
-		for key, value := range pairs(append([]byte("{"), last[1]...)) {
-			fields[key] = value
-		}
+		maps.Copy(fields, pairs(append([]byte("{"), last[1]...)))
 	}
 	r := &record{format: formatJSON, fields: fields, level: -1}
 	var version int
@@ -155,6 +154,13 @@ var (
 	textField  = regexp.MustCompile(`, (baseBranch|packageFile|depType|dependency|dependencies|branch)=`)
 )
 
+func withoutModule(text string) string {
+	if !strings.HasSuffix(text, "]") {
+		return text
+	}
+	return textModule.ReplaceAllString(text, "")
+}
+
 // indent is how the text form begins each further line of a message.
 const indent = "       "
 
@@ -168,11 +174,11 @@ func parseText(text []byte) (*record, bool) {
 	r := &record{format: formatText, level: textLevels[string(head[:5])], fields: map[string]json.RawMessage{}}
 	r.message = string(text[len(head):])
 	if at := metaStart(r.message); at >= 0 {
-		meta := strings.TrimSuffix(textModule.ReplaceAllString(r.message[at+2:], ""), ")")
+		meta := strings.TrimSuffix(withoutModule(r.message[at+2:]), ")")
 		r.message = r.message[:at]
 		r.addMeta(meta)
 	} else {
-		r.message = textModule.ReplaceAllString(r.message, "")
+		r.message = withoutModule(r.message)
 	}
 	return r, true
 }
@@ -180,7 +186,7 @@ func parseText(text []byte) (*record, bool) {
 // metaStart finds the parenthesis of the fields. The last one that can be it is
 // it, since what a message quotes stands before.
 func metaStart(message string) int {
-	whole := textModule.ReplaceAllString(message, "")
+	whole := withoutModule(message)
 	if !strings.HasSuffix(whole, ")") {
 		return -1
 	}

@@ -11,12 +11,18 @@ import (
 type repository struct {
 	Repository
 	format string
+	// name is the name as it was logged.
+	name string
 	// proven are the modes that lines prove.
 	proven map[Mode]bool
 	wrote  bool
 	// debug says that there are messages of the level debug.
 	debug  bool
 	before string
+}
+
+func (p *repository) is(name string) bool {
+	return p.name == name[:min(len(name), maxText)]
 }
 
 // add takes a message. What is not trusted, because it may be of another

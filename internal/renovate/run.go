@@ -2,6 +2,7 @@ package renovate
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -101,9 +102,9 @@ func (u *run) repositoryOf(name string, r *record) *repository {
 		if r.format == formatText && u.open != nil {
 			return u.open
 		}
-		for i := len(u.repositories) - 1; i >= 0; i-- {
-			if u.repositories[i].Name == clean(name) {
-				return u.repositories[i]
+		for _, repository := range slices.Backward(u.repositories) {
+			if repository.is(name) {
+				return repository
 			}
 		}
 	}
@@ -111,7 +112,7 @@ func (u *run) repositoryOf(name string, r *record) *repository {
 		u.full = true
 		return nil
 	}
-	one := &repository{format: r.format}
+	one := &repository{format: r.format, name: name[:min(len(name), maxText)]}
 	one.Name = clean(name)
 	u.repositories = append(u.repositories, one)
 	if begins {

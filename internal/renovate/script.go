@@ -1,6 +1,7 @@
 package renovate
 
 import (
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -30,6 +31,14 @@ type script struct {
 type assigned struct {
 	v  value
 	ok bool
+}
+
+func setOf(words string) map[string]bool {
+	set := map[string]bool{}
+	for _, word := range strings.Fields(words) {
+		set[word] = true
+	}
+	return set
 }
 
 func readScript(text string, env environment) []invocation {
@@ -109,7 +118,16 @@ func assignmentOf(w word) (string, word, bool) {
 	return m[1], rest, true
 }
 
+// substituted finds a command in a word, such as "$(renovate)", of which the
+// dollar is not kept.
+var substituted = regexp.MustCompile("(?i)[(`].*renovate")
+
 func (s *script) command(c command) {
+	for _, w := range c.words {
+		if text, _ := w.plain(); w.opaque && substituted.MatchString(text) {
+			s.doubtful([]string{text}, c.nested)
+		}
+	}
 	words := c.words
 	local := map[string]assigned{}
 	for len(words) > 0 {
@@ -141,19 +159,10 @@ func (s *script) command(c command) {
 		return
 	}
 	outer := s.set
-	s.set = merged(outer, local)
+	s.set = maps.Clone(outer)
+	maps.Copy(s.set, local)
 	s.start(words, c.nested)
 	s.set = outer
-}
-
-func merged(outer, inner map[string]assigned) map[string]assigned {
-	all := map[string]assigned{}
-	for _, m := range []map[string]assigned{outer, inner} {
-		for k, v := range m {
-			all[k] = v
-		}
-	}
-	return all
 }
 
 func (s *script) assign(values map[string]assigned, nested bool) {
@@ -178,13 +187,33 @@ var (
 	runners = map[string]bool{"npx": true, "bunx": true, "pnpx": true}
 	// packagers do so with one of these words behind them.
 	packagers = map[string][]string{"npm": {"exec", "x"}, "pnpm": {"dlx", "exec"}, "yarn": {"dlx", "exec", "run"}, "bun": {"x"}}
-	// others may start Renovate in a way that cannot be seen here.
-	others  = map[string]bool{"make": true, "just": true, "task": true, "kubectl": true, "docker-compose": true, "source": true, ".": true}
-	engines = map[string]bool{"docker": true, "podman": true, "nerdctl": true}
+	engines   = map[string]bool{"docker": true, "podman": true, "nerdctl": true}
+	// harmless commands, and installers with these words, start nothing that they
+	// name. Any other command that names Renovate may start it.
+	harmless = setOf(`echo printf : true false exit set cd pwd mkdir rm cp mv ln ls cat head tail tee grep sed awk jq yq
+		test [ [[ chmod chown touch which type git curl wget apt apt-get apk pip read sleep date return shift trap`)
+	installers = map[string][]string{
+		"npm": {"install", "i", "ci", "view", "pack", "config", "cache"}, "pnpm": {"add", "install", "i"}, "yarn": {"add", "install"},
+		"docker": {"pull", "login", "logs", "rm", "stop", "tag", "inspect", "image"}, "podman": {"pull", "login", "rm", "stop"},
+	}
 )
 
 // start looks whether a command starts Renovate.
 func (s *script) start(words []word, nested bool) {
+	if _, all := words[0].plain(); !all && !words[0].opaque {
+		first := s.resolve(words[0])
+		if first.isUnknown() {
+			s.found = append(s.found, invocation{how: "a command", nested: nested, sources: sources{doubt: first.unknown}})
+			return
+		}
+		var named []word
+		for _, text := range strings.Fields(first.text()) {
+			named = append(named, word{parts: []part{{literal: text}}})
+		}
+		if words = append(named, words[1:]...); len(words) == 0 {
+			return
+		}
+	}
 	texts := make([]string, len(words))
 	for i, w := range words {
 		texts[i], _ = w.plain()
@@ -212,25 +241,13 @@ func (s *script) start(words []word, nested bool) {
 		for i := before; nested && i < len(s.found); i++ {
 			s.found[i].nested = true
 		}
-	case shells[name], others[name], strings.ContainsRune(texts[0], '/'), engines[name] && len(words) > 1 && texts[1] == "compose":
+	case harmless[name], len(words) > 1 && slices.Contains(installers[name], texts[1]):
+	default:
 		s.doubtful(texts, nested)
 	}
 }
 
-// imageAt finds Renovate's image behind docker run, and not the value of an
-// option such as --name.
-func imageAt(texts []string) int {
-	for i := 2; i < len(texts); i++ {
-		before := texts[i-1]
-		valued := strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && !switches.MatchString(before)
-		if !valued && image.MatchString(texts[i]) {
-			return i
-		}
-	}
-	return -1
-}
-
-// doubtful notes a command that names Renovate and may start it.
+// doubtful notes a command if it names Renovate.
 func (s *script) doubtful(texts []string, nested bool) {
 	line := strings.Join(texts, " ")
 	if !strings.Contains(strings.ToLower(line), "renovate") {
@@ -253,7 +270,10 @@ func (s *script) packaged(how string, words []word, nested bool) {
 		case binary.MatchString(text):
 			s.add(how+" "+text, words[i+1:], nil, nested)
 			return
+		case text == "renovate-config-validator":
+			return
 		default:
+			s.doubtful([]string{how, text}, nested)
 			return
 		}
 	}
@@ -313,62 +333,4 @@ func (s *script) arguments(args []word) (texts []string, unknown value) {
 		}
 	}
 	return texts, unknown
-}
-
-// container reads what docker run hands to a container: a variable is there only
-// if it is named.
-func (s *script) container(i *invocation, options []word) {
-	for n, o := range options {
-		text, _ := o.plain()
-		var name string
-		var rest word
-		var assigns bool
-		switch {
-		case text == "-e" || text == "--env":
-			if n+1 == len(options) {
-				return
-			}
-			name, rest, assigns = assignmentOf(options[n+1])
-			if !assigns {
-				name, _ = options[n+1].plain()
-			}
-		case strings.HasPrefix(text, "--env-file"):
-			i.doubt = "a file of variables may give it"
-			continue
-		case strings.HasPrefix(text, "--env="):
-			name, rest, assigns = assignmentOf(word{parts: cutPrefix(o.parts, len("--env=")), opaque: o.opaque})
-			if !assigns {
-				name = strings.TrimPrefix(text, "--env=")
-			}
-		default:
-			continue
-		}
-		switch name {
-		case dryRunEnv:
-			i.envAt = dryRunEnv
-			v, ok := value{}, true
-			if assigns {
-				v = s.resolve(rest)
-			} else {
-				v, ok = s.lookup(dryRunEnv)
-			}
-			if ok {
-				i.env = &v
-			}
-		case configEnv, configFile, envPrefix:
-			i.doubt = name + " may give another dryRun"
-		}
-	}
-}
-
-// cutPrefix takes the first bytes off the literals.
-func cutPrefix(parts []part, n int) []part {
-	var left []part
-	for _, p := range parts {
-		cut := min(n, len(p.literal))
-		n -= cut
-		p.literal = p.literal[cut:]
-		left = append(left, p)
-	}
-	return left
 }

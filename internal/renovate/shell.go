@@ -165,13 +165,12 @@ func (s *splitter) step() {
 		}
 		s.literal("")
 		inner, rest := s.rest[1:1+end], s.rest[end+2:]
-		for before, after := "", inner; inner != ""; inner = after {
-			before, after, _ = strings.Cut(inner, marker)
+		for s.rest = inner; s.rest != ""; {
+			before, _, marks := strings.Cut(s.rest, marker)
 			s.literal(before)
-			if len(before) < len(inner) {
-				s.rest = inner[len(before):]
+			s.rest = s.rest[len(before):]
+			if marks {
 				s.marked()
-				after = s.rest
 			}
 		}
 		s.rest = rest
@@ -211,6 +210,7 @@ func (s *splitter) piece(quote string) {
 		}
 		s.opaque(1)
 	case c == '`':
+		s.literal("`")
 		s.opaque(1)
 	case c == '\\' && len(s.rest) > 1:
 		if quote != "" && !strings.ContainsRune("\"\\$`", rune(s.rest[1])) {

@@ -121,6 +121,8 @@ func TestWorkflowSetting(t *testing.T) {
 		"an action like it":         {"uses: ./.gitea/actions/renovate\nenv: {RENOVATE_DRY_RUN: full}", ModeUnknown, ModeUnknown},
 		"the image":                 {"uses: docker://ghcr.io/renovatebot/renovate:39\nenv: {RENOVATE_DRY_RUN: full}", ModeFull, ModeFull},
 		"the image with arguments":  {"uses: docker://renovate/renovate\nwith: {args: x}\nenv: {RENOVATE_DRY_RUN: full}", ModeUnknown, ModeUnknown},
+		"a script of another shell": {"run: import renovate\nshell: python\nenv: {RENOVATE_DRY_RUN: full}", ModeUnknown, ModeUnknown},
+		"a script of bash":          {"run: renovate\nshell: bash -e {0}\nenv: {RENOVATE_DRY_RUN: full}", ModeFull, ModeFull},
 		"another action":            {"uses: actions/checkout@v4\nenv: {RENOVATE_DRY_RUN: full}", ModeUnknown, ModeUnknown},
 		"skipped by the clock":      {"run: renovate\nif: github.event_name != 'schedule'", ModeUnknown, ModeLive},
 		"skipped, with the braces":  {"run: renovate\nif: ${{ github.event_name != 'schedule' }}", ModeUnknown, ModeLive},
@@ -198,6 +200,18 @@ func TestWorkflowCommands(t *testing.T) {
 		"in a text":                     {"cat > x <<EOF\nrenovate --dry-run=full\nEOF\nrenovate", ModeLive},
 		"in a shell":                    {`bash -euc "renovate --dry-run=full"`, ModeFull},
 		"in a shell, from a command":    {`bash -c "$(cat script) renovate"`, ModeUnknown},
+		"after a time":                  {"timeout 1h renovate --dry-run=full", ModeUnknown},
+		"beside one that is not seen":   {"renovate --dry-run=full\ntimeout 1h renovate", ModeUnknown},
+		"beside one that is evaluated":  {"renovate --dry-run=full\neval 'renovate'", ModeUnknown},
+		"in a substitution":             {"OUT=$(renovate)", ModeLive},
+		"in backticks":                  {"OUT=`renovate`", ModeUnknown},
+		"in a substitution in quotes":   {"renovate --dry-run=full\necho \"$(renovate)\"", ModeUnknown},
+		"in backticks in quotes":        {"renovate --dry-run=full\nOUT=\"`renovate`\"", ModeUnknown},
+		"a substitution of another":     {"renovate --dry-run=full\nOUT=\"$(date) for renovate\"", ModeUnknown},
+		"beside harmless ones":          {"npm i -g renovate\ngit config user.name renovate\ndocker pull renovate/renovate\ncat renovate.json | jq .\nrenovate --dry-run=full", ModeFull},
+		"by a variable":                 {"$CMD --dry-run=full", ModeFull},
+		"by another variable":           {"renovate --dry-run=full\n$NONE", ModeFull},
+		"by an expression":              {"renovate --dry-run=full\n${{ steps.x.outputs.command }}", ModeUnknown},
 		"by make":                       {"make renovate", ModeUnknown},
 		"by a script":                   {"bash scripts/renovate.sh", ModeUnknown},
 		"docker":                        {"docker run --rm -e RENOVATE_DRY_RUN=full renovate/renovate:39", ModeFull},
@@ -212,7 +226,7 @@ func TestWorkflowCommands(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			step := "env: {MODE: lookup}\nrun: |\n  " + strings.ReplaceAll(test.run, "\n", "\n  ")
+			step := "env: {MODE: lookup, CMD: npx -y renovate}\nrun: |\n  " + strings.ReplaceAll(test.run, "\n", "\n  ")
 			c := read(t, on(bothTriggers, step), nil)
 			if got, _ := c.OnDispatch(); got.Mode != test.want {
 				t.Errorf("got %s (%s), want %s; %+v", got.Mode, got.Why, test.want, c.Places)

@@ -1,0 +1,74 @@
+package renovate
+
+import "strings"
+
+// imageAt finds Renovate's image behind docker run, and not the value of an
+// option such as --name.
+func imageAt(texts []string) int {
+	for i := 2; i < len(texts); i++ {
+		before := texts[i-1]
+		valued := strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && !switches.MatchString(before)
+		if !valued && image.MatchString(texts[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// container reads what docker run hands to a container: a variable is there only
+// if it is named.
+func (s *script) container(i *invocation, options []word) {
+	for n, o := range options {
+		text, _ := o.plain()
+		var name string
+		var rest word
+		var assigns bool
+		switch {
+		case text == "-e" || text == "--env":
+			if n+1 == len(options) {
+				return
+			}
+			name, rest, assigns = assignmentOf(options[n+1])
+			if !assigns {
+				name, _ = options[n+1].plain()
+			}
+		case strings.HasPrefix(text, "--env-file"):
+			i.doubt = "a file of variables may give it"
+			continue
+		case strings.HasPrefix(text, "--env="):
+			name, rest, assigns = assignmentOf(word{parts: cutPrefix(o.parts, len("--env=")), opaque: o.opaque})
+			if !assigns {
+				name = strings.TrimPrefix(text, "--env=")
+			}
+		default:
+			continue
+		}
+		switch name {
+		case dryRunEnv:
+			i.envAt = dryRunEnv
+			v, ok := value{}, true
+			if assigns {
+				v = s.resolve(rest)
+			} else {
+				v, ok = s.lookup(dryRunEnv)
+			}
+			if ok {
+				i.env = &v
+			}
+		case configEnv, configFile, envPrefix:
+			i.doubt = name + " may give another dryRun"
+		}
+	}
+}
+
+// cutPrefix takes the first bytes off the literals.
+func cutPrefix(parts []part, n int) []part {
+	var left []part
+	for _, p := range parts {
+		cut := min(n, len(p.literal))
+		n -= cut
+		p.literal = p.literal[cut:]
+		left = append(left, p)
+	}
+	return left
+}
