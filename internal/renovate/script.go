@@ -8,13 +8,6 @@ import (
 	"strings"
 )
 
-// invocation is a command of a script that starts Renovate.
-type invocation struct {
-	how string
-	sources
-	nested bool
-}
-
 // environment answers what a variable is; false means that it is not set.
 type environment func(name string) (value, bool)
 
@@ -35,7 +28,7 @@ type assigned struct {
 
 func setOf(words string) map[string]bool {
 	set := map[string]bool{}
-	for _, word := range strings.Fields(words) {
+	for word := range strings.FieldsSeq(words) {
 		set[word] = true
 	}
 	return set
@@ -207,7 +200,7 @@ func (s *script) start(words []word, nested bool) {
 			return
 		}
 		var named []word
-		for _, text := range strings.Fields(first.text()) {
+		for text := range strings.FieldsSeq(first.text()) {
 			named = append(named, word{parts: []part{{literal: text}}})
 		}
 		if words = append(named, words[1:]...); len(words) == 0 {
@@ -277,60 +270,4 @@ func (s *script) packaged(how string, words []word, nested bool) {
 			return
 		}
 	}
-}
-
-// add notes an invocation. engine are the options of docker run, and nil means
-// that the environment is that of the script.
-func (s *script) add(how string, args, engine []word, nested bool) {
-	i := invocation{how: clean(how), nested: nested}
-	if engine == nil {
-		if v, ok := s.lookup(dryRunEnv); ok {
-			i.env, i.envAt = &v, dryRunEnv
-		}
-		i.doubt = doubtOf(func(name string) bool { _, ok := s.lookup(name); return ok })
-	} else {
-		s.container(&i, engine)
-	}
-	texts, unknown := s.arguments(args)
-	for n, text := range texts {
-		switch {
-		case text == "--version", text == "-v", text == "--help", text == "-h":
-			return
-		case text == "--dry-run":
-			// Renovate takes it for --dry-run=true, and a word behind it for a repository.
-			v := known("true")
-			i.flag, i.flagAt = &v, "--dry-run"
-			if n+1 < len(texts) && !strings.HasPrefix(texts[n+1], "-") {
-				i.flagAt = "--dry-run (" + clean(texts[n+1]) + " behind it counts as a repository)"
-			}
-		case strings.HasPrefix(text, "--dry-run="):
-			v := known(strings.TrimPrefix(text, "--dry-run="))
-			i.flag, i.flagAt = &v, "--dry-run"
-		}
-	}
-	if unknown.isUnknown() {
-		i.flag, i.flagAt = &unknown, "--dry-run"
-	}
-	s.found = append(s.found, i)
-}
-
-// arguments returns the words as Renovate gets them. unknown is set if one that
-// cannot be told is the setting, or may hold it.
-func (s *script) arguments(args []word) (texts []string, unknown value) {
-	for _, a := range args {
-		text, all := a.plain()
-		v := s.resolve(a)
-		switch {
-		case !v.isUnknown() && all:
-			texts = append(texts, v.text())
-		case !v.isUnknown():
-			texts = append(texts, strings.Fields(v.text())...)
-		case strings.HasPrefix(text, "--dry-run"):
-			unknown = v
-		case v.inert || strings.HasPrefix(text, "-"):
-		default:
-			unknown = notKnown("an argument may hold it: " + v.unknown)
-		}
-	}
-	return texts, unknown
 }
