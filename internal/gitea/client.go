@@ -58,6 +58,7 @@ type Client struct {
 	ancestry *lru.Cache[ancestryKey, bool]
 	asking   singleflight.Group
 	finished *lru.Cache[finishedKey, jobList]
+	renovate *lru.Cache[renovateKey, renovateMemory]
 }
 
 // New makes a client. It makes no call: whether Gitea is up and the token is
@@ -86,6 +87,10 @@ func New(config Config, logger *slog.Logger, registerer prometheus.Registerer) (
 	if err != nil {
 		return nil, fmt.Errorf("gitea client: %w", err)
 	}
+	memories, err := lru.New[renovateKey, renovateMemory](renovateSize)
+	if err != nil {
+		return nil, fmt.Errorf("gitea client: %w", err)
+	}
 	return &Client{
 		root:      root,
 		token:     config.Token,
@@ -94,6 +99,7 @@ func New(config Config, logger *slog.Logger, registerer prometheus.Registerer) (
 		mergeWait: orDefault(config.MergeWait, 10*time.Second),
 		ancestry:  ancestry,
 		finished:  finished,
+		renovate:  memories,
 		http: &http.Client{
 			CheckRedirect: followRedirect,
 			Transport: &transport{

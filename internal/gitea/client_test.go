@@ -30,6 +30,7 @@ type world struct {
 	number int64
 	head   string
 	client *gitea.Client
+	token  string
 }
 
 func newWorld(t *testing.T, options giteatest.Options) *world {
@@ -45,7 +46,7 @@ func newWorld(t *testing.T, options giteatest.Options) *world {
 		_, _, err := s.CreateUser(ctx, login)
 		w.must(err)
 	}
-	_, botToken, err := s.CreateUser(ctx, "bot")
+	_, w.token, err = s.CreateUser(ctx, "bot")
 	w.must(err)
 	w.repo, err = s.CreateRepo(ctx, "bot", "home.gitops", map[string]string{"README.md": "Home\n"})
 	w.must(err)
@@ -54,7 +55,7 @@ func newWorld(t *testing.T, options giteatest.Options) *world {
 	w.head = w.push("change", "x.yaml")
 	w.number, err = s.OpenPull(ctx, w.repo, giteatest.NewPull{As: "alice", Title: "Change", Head: "change"})
 	w.must(err)
-	w.client, err = gitea.New(gitea.Config{URL: s.URL(), Token: secret.New(botToken), Pause: time.Millisecond}, nil, nil)
+	w.client, err = gitea.New(gitea.Config{URL: s.URL(), Token: secret.New(w.token), Pause: time.Millisecond}, nil, nil)
 	w.must(err)
 	s.ResetCalls()
 	return w
