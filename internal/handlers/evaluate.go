@@ -56,8 +56,9 @@ type Evaluator struct {
 // A fact can change while the verdict is being made, and so can the freezes of the
 // repository. The barrier before it makes the verdict see every earlier change. A
 // change that comes later finds the pull request in the index by the record stored
-// here, or is found by the second look at the revisions after the record was stored. For an event of the
-// head or the base the record is stored before the first look.
+// here, or is found by the second look at the revisions after the record was
+// stored. For an event of the head or the base the record is stored before the
+// first look.
 func (e *Evaluator) Handle(ctx context.Context, item work.Item) error {
 	start := e.Now()
 	repo, setting, ok, err := e.Repositories.Find(ctx, item.Ref.RepoID)
