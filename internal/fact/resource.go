@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -57,11 +58,6 @@ func ParseResource(s string) (Resource, error) {
 
 // String is the form that [ParseResource] reads.
 func (r Resource) String() string {
-	s := r.Resource
-	for _, part := range []string{r.Version, r.Group} {
-		if part != "" {
-			s += "." + part
-		}
-	}
-	return s
+	parts := slices.DeleteFunc([]string{r.Resource, r.Version, r.Group}, func(s string) bool { return s == "" })
+	return strings.Join(parts, ".")
 }

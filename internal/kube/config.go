@@ -29,11 +29,12 @@ type Config struct {
 	// REST is a ready configuration.
 	REST *rest.Config
 	// Client is a ready client, such as that of a stand-in cluster. Probe must
-	// be set with it, and only with it. Discovery may be; without it, resources
-	// that are wished for cannot be found.
+	// be set with it, and only with it. Discovery and Logs may be; without them
+	// resources that are wished for cannot be found, and logs not be read.
 	Client    dynamic.Interface
 	Probe     Probe
 	Discovery Discovery
+	Logs      Logs
 
 	Limits Limits
 }
@@ -95,7 +96,7 @@ func (c Config) validate() error {
 	if n != 1 {
 		return fmt.Errorf("cluster %s: give exactly one of in-cluster, a kubeconfig, a REST configuration and a client", c.Cluster)
 	}
-	if (c.Client != nil) != (c.Probe != nil) || c.Discovery != nil && c.Client == nil {
+	if (c.Client != nil) != (c.Probe != nil) || (c.Discovery != nil || c.Logs != nil) && c.Client == nil {
 		return fmt.Errorf("cluster %s: a client and a probe go together", c.Cluster)
 	}
 	if c.Context != "" && c.Kubeconfig == "" {
@@ -109,6 +110,7 @@ type connection struct {
 	client    dynamic.Interface
 	probe     Probe
 	discovery Discovery
+	logs      Logs
 	// source is the content of the kubeconfig that it was made from.
 	source []byte
 }
@@ -116,7 +118,7 @@ type connection struct {
 // connect makes the clients. It reads files, but does not connect.
 func (c Config) connect() (*connection, error) {
 	if c.Client != nil {
-		return &connection{client: c.Client, probe: c.Probe, discovery: c.Discovery}, nil
+		return &connection{client: c.Client, probe: c.Probe, discovery: c.Discovery, logs: c.Logs}, nil
 	}
 	conn := &connection{}
 	cfg, err := c.rest(conn)
@@ -140,7 +142,7 @@ func (c Config) connect() (*connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", c.Cluster, err)
 	}
-	conn.discovery = discovery{client.RESTClient()}
+	conn.discovery, conn.logs = discovery{client.RESTClient()}, newLogs(client.RESTClient())
 	return conn, nil
 }
 

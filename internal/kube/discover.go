@@ -58,7 +58,7 @@ const failureUnfit failureKind = "unfit"
 // why.
 func lookup(ctx context.Context, d Discovery, t target) (served, health) {
 	if d == nil {
-		return served{}, failing(failureUnfit, "this client cannot be asked which resources there are")
+		return served{}, unfit("this client cannot be asked which resources there are")
 	}
 	versions, h := versions(ctx, d, t.resource)
 	if h.state != fact.WatchSynced {
@@ -121,15 +121,15 @@ func fit(t target, v schema.GroupVersion, r metav1.APIResource) (served, health)
 	found := served{v.WithResource(r.Name), r.Namespaced}
 	switch {
 	case t.namespace != "" && !r.Namespaced:
-		return served{}, failing(failureUnfit, fmt.Sprintf("%s are in no namespace; ask for them without one", t.resource))
+		return served{}, unfit(fmt.Sprintf("%s are in no namespace; ask for them without one", t.resource))
 	case !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "watch"):
-		return served{}, failing(failureUnfit, fmt.Sprintf("the API server cannot list and watch %s", t.resource))
+		return served{}, unfit(fmt.Sprintf("the API server cannot list and watch %s", t.resource))
 	}
 	return found, health{state: fact.WatchSynced}
 }
 
-func failing(kind failureKind, message string) health {
-	return health{state: fact.WatchFailing, failure: failure{kind, message}}
+func unfit(message string) health {
+	return health{state: fact.WatchFailing, failure: failure{failureUnfit, message}}
 }
 
 func missing(r fact.Resource, hint string) health {

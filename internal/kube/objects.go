@@ -18,6 +18,8 @@ func collectorOf(wish fact.Wish) (collector, error) {
 		return newObjectsWish(*wish.Objects)
 	case wish.Kured != nil:
 		return newKuredWish(*wish.Kured), nil
+	case wish.Renovate != nil:
+		return newRenovateWish(*wish.Renovate), nil
 	default:
 		return nil, errNoQuery
 	}

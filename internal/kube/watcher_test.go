@@ -24,7 +24,7 @@ const (
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func configOf(name string, c *kubetest.Cluster) Config {
-	return Config{Cluster: name, Client: c.Client(), Probe: c.Probe, Discovery: c.Discovery()}
+	return Config{Cluster: name, Client: c.Client(), Probe: c.Probe, Discovery: c.Discovery(), Logs: c.Logs}
 }
 
 // start runs a watcher of the cluster within a bubble of synctest, and returns

@@ -72,6 +72,7 @@ func (f filter) match(o *unstructured.Unstructured) bool {
 func (r resource) view(o *unstructured.Unstructured, kind string) *unstructured.Unstructured {
 	o = o.DeepCopy()
 	o.SetGroupVersionKind(r.gvr.GroupVersion().WithKind(kind))
+	maps.Copy(o.Object, r.c.padding)
 	return o
 }
 

@@ -85,6 +85,10 @@ type Cluster struct {
 	fault   Fault
 	// mute keeps bookmarks back.
 	mute bool
+	// padding are fields that every object has when it is read.
+	padding map[string]any
+	// containerLogs are by "namespace/pod/container".
+	containerLogs map[string]string
 }
 
 // New returns a cluster with the kinds of Flux installed: all of them if none

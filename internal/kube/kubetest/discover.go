@@ -2,6 +2,8 @@ package kubetest
 
 import (
 	"context"
+	"errors"
+	"io"
 	"slices"
 	"strings"
 
@@ -85,6 +87,14 @@ func (c *Cluster) Delete(obj *unstructured.Unstructured) {
 	}
 }
 
+// Padding gives every object some fields when it is read, as real ones have
+// many that nobody asks for.
+func (c *Cluster) Padding(fields map[string]any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.padding = fields
+}
+
 // Discovery tells which resources a cluster serves, as an API server does.
 type Discovery struct{ c *Cluster }
 
@@ -148,4 +158,37 @@ func (d Discovery) Resources(ctx context.Context, version schema.GroupVersion) (
 // errNoPage answers a path that is not served.
 func errNoPage() error {
 	return apierrors.NewGenericServerResponse(404, "get", schema.GroupResource{}, "", "404 page not found", 0, true)
+}
+
+// Some resources by which a CronJob runs.
+var (
+	CronJobs   = Resource{Kind: "CronJob", Group: "batch", Resource: "cronjobs"}
+	Jobs       = Resource{Kind: "Job", Group: "batch", Resource: "jobs"}
+	Pods       = Resource{Kind: "Pod", Resource: "pods"}
+	ConfigMaps = Resource{Kind: "ConfigMap", Resource: "configmaps"}
+)
+
+// SetLog sets the log of a container.
+func (c *Cluster) SetLog(namespace, pod, container, log string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.containerLogs == nil {
+		c.containerLogs = map[string]string{}
+	}
+	c.containerLogs[namespace+"/"+pod+"/"+container] = log
+}
+
+// Logs opens the log of a container. The request is of the verb get on
+// pods/log.
+func (c *Cluster) Logs(ctx context.Context, namespace, pod, container string, limit int64) (io.ReadCloser, error) {
+	if err := c.check(ctx, Request{Verb: "get", Resource: "pods/log", Namespace: namespace, Name: pod}); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	log, ok := c.containerLogs[namespace+"/"+pod+"/"+container]
+	if !ok {
+		return nil, apierrors.NewInternalError(errors.New("dial tcp 10.0.0.7:10250: connect: connection refused"))
+	}
+	return io.NopCloser(strings.NewReader(log[:min(int64(len(log)), limit)])), nil
 }

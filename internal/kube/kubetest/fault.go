@@ -17,7 +17,7 @@ type Request struct {
 	// Verb is "list", "watch", "get", "discover" or "probe".
 	Verb string
 	// Resource is such as "kustomizations.kustomize.toolkit.fluxcd.io", for
-	// discovery such as "apis/apps/v1"; empty for a probe.
+	// discovery such as "apis/apps/v1", for a log "pods/log"; empty for a probe.
 	Resource string
 	// Namespace is set where the request is for one namespace.
 	Namespace string
