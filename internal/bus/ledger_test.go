@@ -93,8 +93,12 @@ func TestLedgerKnowsTheFreezesOfARepository(t *testing.T) {
 		kind         decision.Kind
 		repo, number int64
 	}{
-		{"1", decision.Freeze, 7, 3}, {"2", decision.Hold, 7, 3}, {"3", decision.Freeze, 8, 3},
-		{"4", decision.Unfreeze, 7, 4}, {"5", decision.Freeze, 7, 5}, {"1", decision.Freeze, 7, 3},
+		{"1", decision.Freeze, 7, 3},
+		{"2", decision.Hold, 7, 3},
+		{"3", decision.Freeze, 8, 3},
+		{"4", decision.Unfreeze, 7, 4},
+		{"5", decision.Freeze, 7, 5},
+		{"1", decision.Freeze, 7, 3},
 	} {
 		entry := ledgerEntry(e.id, e.number)
 		entry.Kind, entry.Repo.ID, entry.Until = e.kind, e.repo, entry.At.Add(time.Hour)

@@ -133,7 +133,9 @@ func TestOverridePassesAFreeze(t *testing.T) {
 		{"given before: the freeze was not open then", decision.Ledger{freeze("7", 7)}, nil, policy.Waiting},
 		{"between two", decision.Ledger{freeze("4", 4), freeze("7", 7)}, nil, policy.Waiting},
 		{
-			"between two, of which the later ended", decision.Ledger{freeze("4", 4), entryWith(freeze("7", 7), func(e *decision.Entry) { e.Until = now })}, nil,
+			"between two, of which the later ended",
+			decision.Ledger{freeze("4", 4), entryWith(freeze("7", 7), func(e *decision.Entry) { e.Until = now })},
+			nil,
 			policy.Clear,
 		},
 		{
