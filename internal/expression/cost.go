@@ -31,6 +31,9 @@ func (tracker) CallCost(function, _ string, args []ref.Val, result ref.Val) *uin
 	switch charge, ok := work[function]; {
 	case ok:
 		c += min(charge(args), MaxCost)
+		for _, a := range args {
+			c += through(a)
+		}
 	case constant[function]:
 	case function == mapInsert:
 		// The limit of the size looks through what a macro makes at each step.

@@ -17,19 +17,18 @@ import (
 // explain says in words why an evaluation failed. CEL's own messages may hold
 // values of the object; none is passed on.
 func (p *Program) explain(err error, object map[string]any) error {
-	var cancelled interpreter.EvalCancelledError
-	if errors.As(err, &cancelled) {
+	if cancelled, ok := errors.AsType[interpreter.EvalCancelledError](err); ok {
 		if cancelled.Cause == interpreter.MemoryLimitExceeded {
 			return fmt.Errorf("%w: a value of the evaluation has more than %d elements", ErrTooCostly, MaxSize)
 		}
 		return fmt.Errorf("%w: the evaluation takes more than %d steps on this object", ErrTooCostly, MaxCost)
 	}
-	var failed *types.Err
-	if !errors.As(err, &failed) {
+	failed, ok := errors.AsType[*types.Err](err)
+	if !ok {
 		return errors.New("the expression cannot be evaluated")
 	}
 	node := nodeOf(p.tree, failed.NodeID())
-	if failed.Unwrap() == ErrTooCostly { //nolint:errorlint // CEL's errors compare by their text.
+	if errors.Is(failed.Unwrap(), ErrTooCostly) {
 		return fmt.Errorf("%w: %s takes more than %d steps on this object", ErrTooCostly, p.text(node), MaxCost)
 	}
 	message := failed.Error()
@@ -159,15 +158,16 @@ func pathOf(node ast.Expr) (path, bool) {
 
 // upTo returns the chain with its first n names, as it is written.
 func (p path) upTo(n int) string {
-	out := p.root
+	var out strings.Builder
+	out.WriteString(p.root)
 	for i, name := range p.names[:n] {
 		if p.index[i] {
-			out += "[" + quote(name) + "]"
+			out.WriteString("[" + quote(name) + "]")
 		} else {
-			out += "." + name
+			out.WriteString("." + name)
 		}
 	}
-	return out
+	return out.String()
 }
 
 // kindOfExpr returns the kind of what an expression is for an object, where that

@@ -32,18 +32,18 @@ var sizes = types.NewSizeCalculator(
 // work says for functions how much a call costs at most, by its arguments. CEL
 // would know it only after the call; a product of two lengths is not waited for.
 var work = map[string]func(args []ref.Val) uint64{
-	"replace":         product(0, 2),
-	"join":            product(0, 1),
-	"indexOf":         product(0, 1),
-	"lastIndexOf":     product(0, 1),
-	"distinct":        product(0, 0),
-	"sets.contains":   product(0, 1),
-	"sets.equivalent": product(0, 1),
-	"sets.intersects": product(0, 1),
-	"hasAll":          product(0, 1),
-	"hasAny":          product(0, 1),
-	"hasExactly":      product(0, 1),
-	"hasOnly":         product(0, 1),
+	"replace":         product(2),
+	"join":            product(1),
+	"indexOf":         product(1),
+	"lastIndexOf":     product(1),
+	"distinct":        product(0),
+	"sets.contains":   product(1),
+	"sets.equivalent": product(1),
+	"sets.intersects": product(1),
+	"hasAll":          product(1),
+	"hasAny":          product(1),
+	"hasExactly":      product(1),
+	"hasOnly":         product(1),
 	"getDate":         zone,
 	"getDayOfMonth":   zone,
 	"getDayOfWeek":    zone,
@@ -56,17 +56,17 @@ var work = map[string]func(args []ref.Val) uint64{
 	"getSeconds":      zone,
 }
 
-// product is the cost of going through one argument for each element of
-// another, or each ten bytes of it.
-func product(a, b int) func(args []ref.Val) uint64 {
+// product is the cost of going through an argument for each element of the
+// first, or ten bytes of it.
+func product(with int) func(args []ref.Val) uint64 {
 	return func(args []ref.Val) uint64 {
-		if a >= len(args) || b >= len(args) {
+		if with >= len(args) {
 			return 0
 		}
-		if _, ok := args[a].(types.String); ok {
-			return multiply(length(args[a])+1, length(args[b])) / 10
+		if _, ok := args[0].(types.String); ok {
+			return multiply(length(args[0])+1, length(args[with])) / 10
 		}
-		return multiply(length(args[a]), uint64(sizes.AggregateSize(args[b])))
+		return multiply(length(args[0]), uint64(sizes.AggregateSize(args[with])))
 	}
 }
 

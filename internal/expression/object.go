@@ -98,7 +98,7 @@ func add(total, size uint32) (uint32, error) {
 // stringSize counts as [types.SizeCalculator] does. A string that is longer than
 // the limit is as good as one that is at it.
 func stringSize(s string) uint32 {
-	return uint32(min(max(1, (len(s)+9)/10), MaxSize)) //nolint:gosec // It is at most MaxSize.
+	return uint32(min(max(1, (len(s)+9)/10), MaxSize))
 }
 
 // sortedMap is a map that is walked in the order of its keys.
