@@ -139,7 +139,8 @@ func TestOverridePassesAFreeze(t *testing.T) {
 			policy.Clear,
 		},
 		{
-			"of other rules", decision.Ledger{freeze("4", 4)},
+			"of other rules",
+			decision.Ledger{freeze("4", 4)},
 			func(in *policy.Input) { in.Decisions[0].Passes = []string{policy.RuleKey("approval", "owners")} },
 			policy.Waiting,
 		},
@@ -147,7 +148,8 @@ func TestOverridePassesAFreeze(t *testing.T) {
 		{"by the author", decision.Ledger{freeze("4", 4)}, func(in *policy.Input) { in.Decisions[0].By = bob }, policy.Waiting},
 		{"ended", decision.Ledger{freeze("4", 4)}, func(in *policy.Input) { in.Decisions[0].Until = now }, policy.Waiting},
 		{
-			"by the operator's list, without a policy of the repository", decision.Ledger{freeze("4", 4)},
+			"by the operator's list, without a policy of the repository",
+			decision.Ledger{freeze("4", 4)},
 			func(in *policy.Input) {
 				in.Operator, in.Repository = load(t, "override: {from: {users: [alice]}}\n"), nil
 			},
