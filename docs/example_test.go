@@ -177,6 +177,15 @@ preconditions:
 			}})
 		},
 	},
+	"window": {
+		given: "In the night of a Sunday to a Monday in Chicago",
+		policy: `version: 1
+preconditions:
+  - name: outside the reboot window
+    window: {deny: ["03:00-06:00", "Fri 16:00-Mon 07:00"], timezone: America/Chicago}
+`,
+		input: func() policy.Input { return exampleInput() },
+	},
 	"dependsOn": {
 		given: "When the description says `Depends-On: #41`, and that is merged but not applied by all",
 		policy: `version: 1

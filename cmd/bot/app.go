@@ -140,9 +140,13 @@ func (a *app) wire(ctx context.Context) error {
 		return err
 	}
 	forgeFacts := &handlers.ForgeFacts{
-		Repositories: repositories, Facts: a.bus.Facts(), Every: a.config.Timing.Reconcile, Now: time.Now, Log: a.log,
+		Forge: a.forge, Repositories: repositories, Facts: a.bus.Facts(), RenovateAccounts: a.config.Bots,
+		Every: a.config.Timing.Reconcile, Now: time.Now,
 	}
-	a.demand = &handlers.Demand{Index: index, Records: records, Forge: forgeFacts, Patience: wishPatience, Now: time.Now}
+	a.demand = &handlers.Demand{
+		Index: index, Records: records, Clusters: clusterCollectors(a.clusters, a.watchers), Forge: forgeFacts,
+		Patience: wishPatience, Now: time.Now,
+	}
 	a.events = &handlers.Events{
 		Queue: queue, Records: records, Index: index, Account: account, Ledger: a.ledger,
 		Repositories: repositories, Forge: forgeFacts,
@@ -165,6 +169,15 @@ func (a *app) wire(ctx context.Context) error {
 		Meter: meter, Log: a.log, Now: time.Now, Grace: grace, Ripen: ripen,
 	}
 	return nil
+}
+
+// clusterCollectors are the watchers by the names of their clusters.
+func clusterCollectors(clusters []kube.Config, watchers []*kube.Watcher) map[string]handlers.ClusterCollector {
+	out := make(map[string]handlers.ClusterCollector, len(watchers))
+	for i, w := range watchers {
+		out[clusters[i].Cluster] = w
+	}
+	return out
 }
 
 // run runs all parts until ctx ends. The intake stops first, then the

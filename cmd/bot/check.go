@@ -134,13 +134,17 @@ func checkOnce(ctx context.Context, c *config.Config, t target, instead *handler
 	}
 	facts := &memoryFacts{facts: map[fact.Key]fact.Fact{}}
 	clusters := clusterConfigs(c)
-	if err := watchOnce(ctx, clusters, facts, patience); err != nil {
+	watchers, stop, err := watch(ctx, clusters, facts, patience)
+	if err != nil {
 		return nil, err
 	}
-	index := handlers.NewIndex()
+	defer stop()
 	demand := &handlers.Demand{
-		Index: index, Patience: patience, Now: time.Now,
-		Forge: &handlers.ForgeFacts{Facts: facts, Every: time.Hour, Now: time.Now, Log: quiet},
+		Index: handlers.NewIndex(), Clusters: clusterCollectors(clusters, watchers), Patience: patience, Now: time.Now,
+		Forge: &handlers.ForgeFacts{
+			Forge: forge, Facts: facts, RenovateAccounts: c.Bots, Every: time.Hour, Now: time.Now,
+			Repositories: handlers.NewRepositories(forge, []handlers.RepositorySetting{{Owner: repo.Owner, Name: repo.Name}}),
+		},
 	}
 	e := &handlers.Evaluator{
 		Forge: forge, Facts: facts, Policies: policies, Demand: demand, Account: handlers.NewAccount(forge),
@@ -149,26 +153,29 @@ func checkOnce(ctx context.Context, c *config.Config, t target, instead *handler
 	return e.Look(ctx, repo, t.number, instead)
 }
 
-// watchOnce fills facts from all clusters at the same time.
-func watchOnce(ctx context.Context, clusters []kube.Config, facts *memoryFacts, patience time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	var running sync.WaitGroup
-	defer func() {
+// watch watches all clusters until stop is called, and returns when they are
+// known or patience is at its end.
+func watch(ctx context.Context, clusters []kube.Config, facts *memoryFacts, patience time.Duration) (watchers []*kube.Watcher, stop func(), err error) {
+	running, cancel := context.WithCancel(ctx)
+	var ended sync.WaitGroup
+	stop = func() {
 		cancel()
-		running.Wait()
-	}()
-	watchers := make([]*kube.Watcher, len(clusters))
-	for i, cluster := range clusters {
+		ended.Wait()
+	}
+	for _, cluster := range clusters {
 		w, err := kube.New(cluster, facts, slog.New(slog.DiscardHandler), nil)
 		if err != nil {
-			return err
+			stop()
+			return nil, nil, err
 		}
-		watchers[i] = w
+		watchers = append(watchers, w)
 		// Run returns nil always; see there.
-		running.Go(func() { _ = w.Run(ctx) })
+		ended.Go(func() { _ = w.Run(running) })
 	}
-	awaitSettled(ctx, watchers)
-	return nil
+	known, cancelKnown := context.WithTimeout(ctx, patience)
+	defer cancelKnown()
+	awaitSettled(known, watchers)
+	return watchers, stop, nil
 }
 
 // memoryFacts holds facts for as long as a command runs. It implements

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	// The time zones of windows, where the system has none.
+	_ "time/tzdata"
 )
 
 func main() { os.Exit(run()) }

@@ -151,7 +151,7 @@ func (w *world) start(o worldOptions) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	w.app, err = newApp(ctx, appConfig{
 		config: c, listener: listener, log: bustest.Logger(w.t),
-		clusters: []kube.Config{{Cluster: "prod", Client: w.cluster.Client(), Probe: w.cluster.Probe, Limits: kube.Limits{ProbeEvery: 200 * time.Millisecond}}},
+		clusters: []kube.Config{{Cluster: "prod", Client: w.cluster.Client(), Probe: w.cluster.Probe, Discovery: w.cluster.Discovery(), Limits: kube.Limits{ProbeEvery: 200 * time.Millisecond}}},
 		bus: bus.Config{
 			Embedded: bus.Embedded{Dir: w.dir, SyncInterval: time.Minute},
 			Debounce: 20 * time.Millisecond, MaxWait: 200 * time.Millisecond,

@@ -21,7 +21,9 @@ const (
 	RenovateFull    = "full"
 	RenovateLookup  = "lookup"
 	RenovateExtract = "extract"
-	RenovateLive    = "live"
+	// RenovateDryRun is a dry run of which nobody can tell the kind.
+	RenovateDryRun = "dry-run"
+	RenovateLive   = "live"
 	// RenovateUnknown: nothing proves any of the others.
 	RenovateUnknown = "unknown"
 )

@@ -105,10 +105,10 @@ func (h *Events) wishedOf(repo int64, kinds ...string) []fact.Key {
 	return keys
 }
 
-// workflowChanged reads again what is wished of the workflow. A job that begins
-// changes nothing that a run does not tell.
+// workflowChanged reads again what is wished of the workflow. That a job began
+// changes no verdict.
 func (h *Events) workflowChanged(ctx context.Context, p events.WorkflowChanged) error {
-	if p.Job != "" && p.Status != runCompleted {
+	if p.Job != "" && p.Status == runInProgress {
 		return nil
 	}
 	if err := h.Records.Sync(ctx); err != nil {
@@ -122,8 +122,8 @@ func (h *Events) workflowChanged(ctx context.Context, p events.WorkflowChanged) 
 	return h.readAgain(ctx, keys...)
 }
 
-// runCompleted is the status of a run or job that has ended.
-const runCompleted = "completed"
+// runInProgress is the status of a run or job that began and has not ended.
+const runInProgress = "in_progress"
 
 // commentChanged asks for a look at the comments: a new one may hold a command,
 // an edited or deleted one may be signalbox's own. What signalbox does itself is

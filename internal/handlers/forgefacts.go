@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,12 +44,12 @@ type ForgeFacts struct {
 	Forge        ForgeReader
 	Repositories *Repositories
 	Facts        FactStore
-	// RenovateAccounts are the logins under which Renovate works.
+	// RenovateAccounts are logins of which one is Renovate's: an issue of somebody
+	// else is no dependency dashboard.
 	RenovateAccounts []string
 	// Every is the time between two readings by the clock.
 	Every time.Duration
 	Now   func() time.Time
-	Log   *slog.Logger
 
 	mu sync.Mutex
 	// reading holds the readings that are under way.

@@ -76,7 +76,7 @@ type Precondition struct {
 	// Unless takes pull requests out again: files that match its paths do not
 	// count, and if every other field given matches, the rule is not for the
 	// pull request.
-	Unless *Scope `yaml:"unless" json:"unless,omitempty"`
+	Unless             *Scope `yaml:"unless" json:"unless,omitempty"`
 	precondition.Kinds `yaml:",inline"`
 }
 

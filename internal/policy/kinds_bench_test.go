@@ -20,6 +20,7 @@ preconditions:
   - {name: kured, kured: {daemonSet: kube-system/kured}}
   - {name: volumes, objects: {kind: volumes.longhorn.io, all: 'object.status.robustness == "healthy"'}}
   - {name: nodes, objects: {kind: nodes}}
+  - {name: window, window: {deny: ["03:00-03:10", "Sat 16:00-Sun 20:00"], allow: "00:00-24:00", timezone: America/Chicago}}
   - {name: dependsOn, dependsOn: {applied: true}}
 approvals:
   - {name: owners, from: {users: [alice, carol]}}

@@ -55,7 +55,7 @@ preconditions:
   - flux: {kustomization: a/b}
 `,
 			strings.Join([]string{
-				`p.yaml:3: preconditions[0]: has 0 kinds of check (give exactly one of: flux)`,
+				`p.yaml:3: preconditions[0]: has 0 kinds of check (give exactly one of: flux, renovate, status, workflow, kured, objects, window, dependsOn)`,
 				`p.yaml:4: preconditions[1].name: "a" is the name of an earlier rule (names tell the rules apart)`,
 				`p.yaml:5: preconditions[1].flux: names 0 objects (give exactly one, such as kustomization: flux-system/apps)`,
 				`p.yaml:7: preconditions[2].flux.kustomization: "apps" does not name an object (write "namespace/name")`,

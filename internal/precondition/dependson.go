@@ -57,7 +57,7 @@ func (c *DependsOn) Evaluate(e *Evaluation, clusters []string) []Check {
 }
 
 func (c *DependsOn) dependency(e *Evaluation, self, d dependency, clusters []string) []Check {
-	name := d.name(self)
+	name := "pull request " + d.name(self)
 	f, finding, ok := e.wished(fact.Wish{Key: d.key()}, name)
 	if !ok {
 		return []Check{finding}
@@ -82,7 +82,7 @@ func (c *DependsOn) dependency(e *Evaluation, self, d dependency, clusters []str
 	case p.MergeCommit == "":
 		finding.State, finding.Reason = Unknown, title+" is merged, but Gitea does not tell by which commit"
 	default:
-		checks := e.onEach(clusters, func(cluster string) Check { return c.appliedOn(e, d.name(self), p, cluster) })
+		checks := e.onEach(clusters, func(cluster string) Check { return c.appliedOn(e, name, p, cluster) })
 		for i := range checks {
 			checks[i].Evidence = append(slices.Clone(ev), checks[i].Evidence...)
 		}
@@ -190,7 +190,7 @@ func (e *Evaluation) cycle(self dependency, named []dependency) []string {
 			continue
 		}
 		seen[s.at.key()] = true
-		f, _, ok := e.wished(fact.Wish{Key: s.at.key()}, s.at.name(self))
+		f, _, ok := e.wished(fact.Wish{Key: s.at.key()}, "pull request "+s.at.name(self))
 		if !ok || f.Pull.State != fact.PullOpen {
 			continue
 		}

@@ -49,12 +49,12 @@ func TestDependsOn(t *testing.T) {
 	open := pull41(func(p *fact.Pull) { p.State, p.MergeCommit = fact.PullOpen, "" })
 	runCases(t, nil, []kindCase{
 		{name: "nothing named", text: merged, world: body("Bump CDI.\n"), want: precondition.Met, reason: "the description names no dependency"},
-		{name: "merged", text: merged, world: body("Depends-On: #41", pull41(nil)), want: precondition.Met, reason: "#41 (Install CDI) is merged"},
-		{name: "open", text: merged, world: body("Words.\n\ndepends-on: ops/home-gitops#41\n", open), want: precondition.Unmet, reason: "#41 (Install CDI) is not merged yet"},
+		{name: "merged", text: merged, world: body("Depends-On: #41", pull41(nil)), want: precondition.Met, reason: "pull request #41 (Install CDI) is merged"},
+		{name: "open", text: merged, world: body("Words.\n\ndepends-on: ops/home-gitops#41\n", open), want: precondition.Unmet, reason: "pull request #41 (Install CDI) is not merged yet"},
 		{
 			name: "closed", text: merged, want: precondition.Unmet,
 			world:  body("Depends-On: https://gitea.example.org/ops/home-gitops/pulls/41", pull41(func(p *fact.Pull) { p.State = fact.PullClosed })),
-			reason: "#41 (Install CDI) was closed without being merged",
+			reason: "pull request #41 (Install CDI) was closed without being merged",
 		},
 		{name: "in code and comments", text: merged, world: body("```\nDepends-On: #41\n```\n\n<!-- Depends-On: #41 -->\n\n> Depends-On: #41\n\n    Depends-On: #41\n", open), want: precondition.Met, reason: "the description names no dependency"},
 		{name: "in the middle of a sentence", text: merged, world: body("It depends on #41, says bob. Depends-On: #41", open), want: precondition.Met, reason: "the description names no dependency"},
@@ -72,40 +72,40 @@ func TestDependsOn(t *testing.T) {
 			world: body("Depends-On: ops/other#3", func(w *world) {
 				w.put(fact.Fact{Key: fact.PullKey("ops", "other", 3), Problem: "Gitea has none"})
 			}),
-			reason: "ops/other#3 cannot be read since 2026-09-07 02:44 UTC: Gitea has none",
+			reason: "pull request ops/other#3 cannot be read since 2026-09-07 02:44 UTC: Gitea has none",
 		},
-		{name: "not read yet", text: merged, world: body("Depends-On: #41"), want: precondition.Unknown, reason: "#41 has not been read yet"},
+		{name: "not read yet", text: merged, world: body("Depends-On: #41"), want: precondition.Unknown, reason: "pull request #41 has not been read yet"},
 		{
 			name: "applied by all that follow", text: applied, want: precondition.Met,
 			world: body("Depends-On: #41", pull41(nil),
 				kustomization("apps", "main@sha1:"+mergeSHA), kustomization("infra", "main@sha1:"+nextSHA), contains(nextSHA, precondition.Contained),
 				kustomization("elsewhere", "main@sha1:"+otherSHA), contains(otherSHA, precondition.Foreign),
 				kustomization("next", "next@sha1:"+baseSHA), kustomization("chart", "1.2.3")),
-			reason: "#41 is merged, and applied on prod by all 2 Kustomizations",
+			reason: "pull request #41 is merged, and applied on prod by all 2 Kustomizations",
 		},
 		{
 			name: "not applied by one", text: applied, want: precondition.Unmet,
 			world: body("Depends-On: #41", pull41(nil),
 				kustomization("apps", "main@sha1:"+mergeSHA), kustomization("infra", "main@sha1:"+nextSHA), contains(nextSHA, precondition.NotContained)),
-			reason: "#41 is merged, but not applied on prod yet by flux-system/infra",
+			reason: "pull request #41 is merged, but not applied on prod yet by flux-system/infra",
 		},
 		{
 			name: "nobody follows", text: applied, want: precondition.Unknown, world: body("Depends-On: #41", pull41(nil)),
-			reason: "no Kustomization on prod follows main of ops/home-gitops, so nobody can tell whether #41 is applied",
+			reason: "no Kustomization on prod follows main of ops/home-gitops, so nobody can tell whether pull request #41 is applied",
 		},
 		{
 			name: "not known yet", text: applied, want: precondition.Unknown,
 			world:  body("Depends-On: #41", pull41(nil), kustomization("infra", "main@sha1:"+nextSHA)),
-			reason: "it is not known whether flux-system/infra on prod has applied bbbbbbbbbb (#41)",
+			reason: "it is not known whether flux-system/infra on prod has applied bbbbbbbbbb (pull request #41)",
 		},
 		{
 			name: "no merge commit", text: applied, want: precondition.Unknown, world: body("Depends-On: #41", pull41(func(p *fact.Pull) { p.MergeCommit = "" })),
-			reason: "#41 (Install CDI) is merged, but Gitea does not tell by which commit",
+			reason: "pull request #41 (Install CDI) is merged, but Gitea does not tell by which commit",
 		},
 		{
 			name: "one Kustomization alone", text: `dependsOn: {applied: true, kustomization: flux-system/apps}`, want: precondition.Met,
 			world:  body("Depends-On: #41", pull41(nil), kustomization("apps", "main@sha1:"+mergeSHA), kustomization("infra", "main@sha1:"+nextSHA)),
-			reason: "Kustomization flux-system/apps on prod has applied bbbbbbbbbb (#41)",
+			reason: "Kustomization flux-system/apps on prod has applied bbbbbbbbbb (pull request #41)",
 		},
 		{
 			name: "one Kustomization that is not there", text: `dependsOn: {applied: true, kustomization: flux-system/apps}`, want: precondition.Unmet,

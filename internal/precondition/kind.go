@@ -22,6 +22,8 @@ type Kinds struct {
 	Kured *Kured `yaml:"kured" json:"kured,omitempty"`
 	// Objects asks about objects of any kind.
 	Objects *Objects `yaml:"objects" json:"objects,omitempty"`
+	// Window asks that the clock allows it.
+	Window *Window `yaml:"window" json:"window,omitempty"`
 	// DependsOn asks for what the description names as dependencies.
 	DependsOn *DependsOn `yaml:"dependsOn" json:"dependsOn,omitempty"`
 }

@@ -83,7 +83,7 @@ func (c *Kured) judge(k *fact.Kured, cluster string) (State, string) {
 	case len(k.Rebooting) > 0:
 		return Unmet, fmt.Sprintf("kured is about to reboot %s on %s", nodeNames(k.Rebooting), cluster)
 	case len(k.Required) > 0 && c.RebootRequired == rebootDeny:
-		return Unmet, fmt.Sprintf("%s on %s needs a reboot, which kured will carry out", nodeNames(k.Required), cluster)
+		return Unmet, fmt.Sprintf("kured will reboot %s on %s, as it is required", nodeNames(k.Required), cluster)
 	case len(k.Required) > 0:
 		return Met, fmt.Sprintf("no node of %s is rebooting; %s needs a reboot", cluster, nodeNames(k.Required))
 	default:

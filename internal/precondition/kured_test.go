@@ -44,7 +44,7 @@ func TestKured(t *testing.T) {
 		{name: "a reboot is required", text: kind, world: state(required), want: precondition.Met, reason: "no node of prod is rebooting; node-1 needs a reboot"},
 		{
 			name: "a reboot is required, which is not allowed", text: `kured: {daemonSet: kube-system/kured, rebootRequired: deny}`, want: precondition.Unmet,
-			world: state(required), reason: "node-1 on prod needs a reboot, which kured will carry out",
+			world: state(required), reason: "kured will reboot node-1 on prod, as it is required",
 		},
 		{
 			name: "no DaemonSet", text: kind, want: precondition.Unmet, world: state(fact.Kured{Missing: true}),

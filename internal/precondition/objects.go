@@ -160,7 +160,7 @@ func (c *Objects) on(e *Evaluation, cluster string) Check {
 
 // subject names what is asked about.
 func (c *Objects) subject() string {
-	s := c.Kind
+	s := "resource " + c.Kind
 	if c.Name != "" {
 		s += " " + c.Name
 	}

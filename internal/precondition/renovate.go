@@ -31,10 +31,7 @@ type Renovate struct {
 	Next bool `yaml:"next" json:"next,omitempty"`
 }
 
-// dryRun is the value of [Renovate.Mode] for any dry run.
-const dryRun = "dry-run"
-
-var renovateModes = []string{dryRun, fact.RenovateFull, fact.RenovateLookup, fact.RenovateExtract, fact.RenovateLive}
+var renovateModes = []string{fact.RenovateDryRun, fact.RenovateFull, fact.RenovateLookup, fact.RenovateExtract, fact.RenovateLive}
 
 // Validate implements [Kind].
 func (c *Renovate) Validate(v *Validator, at yamlfile.Path) {
@@ -131,8 +128,8 @@ func (c *Renovate) judge(e *Evaluation, r *fact.Renovate, what string) (State, s
 
 // is reports whether a mode is the one that is asked for.
 func (c *Renovate) is(mode string) bool {
-	if c.Mode == dryRun {
-		return mode == fact.RenovateFull || mode == fact.RenovateLookup || mode == fact.RenovateExtract
+	if c.Mode == fact.RenovateDryRun {
+		return mode == fact.RenovateDryRun || mode == fact.RenovateFull || mode == fact.RenovateLookup || mode == fact.RenovateExtract
 	}
 	return mode == c.Mode
 }
@@ -157,7 +154,7 @@ func modeText(mode string) string {
 	switch mode {
 	case fact.RenovateLive:
 		return "a live run"
-	case dryRun:
+	case fact.RenovateDryRun:
 		return "a dry run"
 	default:
 		return "a dry run (" + mode + ")"

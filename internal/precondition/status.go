@@ -100,16 +100,16 @@ func (c *Status) onHead(e *Evaluation) Check {
 	case len(bad) > 0:
 		worst := slices.MaxFunc(bad, func(a, b fact.Status) int { return statusRank(a.State) - statusRank(b.State) })
 		finding.Since = worst.At
-		finding.Reason = fmt.Sprintf("%s is %s on %s", worst.Context, statusText(worst), short(head))
+		finding.Reason = fmt.Sprintf("status %s is %s on %s", worst.Context, statusText(worst), short(head))
 		if len(bad) > 1 {
 			finding.Reason += fmt.Sprintf(", and %s more will not do", plural(len(bad)-1, "context"))
 		}
 	case len(strange) > 0:
 		s := strange[0]
 		finding.Since = s.At
-		finding.Reason = fmt.Sprintf("%s on %s was posted by %s, not by %s", s.Context, short(head), creator(s), strings.Join(c.By, " or "))
+		finding.Reason = fmt.Sprintf("status %s on %s was posted by %s, not by %s", s.Context, short(head), creator(s), strings.Join(c.By, " or "))
 	case len(good) == 0:
-		finding.Reason = fmt.Sprintf("%s was never reported on %s", c.Context, short(head))
+		finding.Reason = fmt.Sprintf("status %s was never reported on %s", c.Context, short(head))
 	default:
 		finding.State = Met
 		finding.Reason = goodText(good, head)
@@ -128,7 +128,7 @@ func (c *Status) postedBy(s fact.Status) bool {
 
 func goodText(good []fact.Status, head string) string {
 	if len(good) == 1 {
-		return fmt.Sprintf("%s is %s on %s", good[0].Context, good[0].State, short(head))
+		return fmt.Sprintf("status %s is %s on %s", good[0].Context, good[0].State, short(head))
 	}
 	var names []string
 	for _, s := range good {

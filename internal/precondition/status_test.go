@@ -21,41 +21,41 @@ func TestStatus(t *testing.T) {
 	const kind = `status: {context: "gate / conformance*"}`
 	ok := fact.Status{Context: "gate / conformance (pull_request)", State: "success", Description: "Successful in 3m"}
 	runCases(t, nil, []kindCase{
-		{name: "success", text: kind, world: report(ok), want: precondition.Met, reason: "gate / conformance (pull_request) is success on aaaaaaaaaa"},
+		{name: "success", text: kind, world: report(ok), want: precondition.Met, reason: "status gate / conformance (pull_request) is success on aaaaaaaaaa"},
 		{
 			name: "skipped is no success", text: kind, want: precondition.Unmet,
 			world:  report(fact.Status{Context: "gate / conformance", State: "skipped", Description: "Has been skipped"}),
-			reason: "gate / conformance is skipped (Has been skipped), posted by gitea-actions at 2026-09-07 02:44 UTC on aaaaaaaaaa",
+			reason: "status gate / conformance is skipped (Has been skipped), posted by gitea-actions at 2026-09-07 02:44 UTC on aaaaaaaaaa",
 		},
 		{
 			name: "skipped is accepted", text: `status: {context: "gate / conformance*", accept: [success, skipped]}`, want: precondition.Met,
 			world:  report(fact.Status{Context: "gate / conformance", State: "skipped"}),
-			reason: "gate / conformance is skipped on aaaaaaaaaa",
+			reason: "status gate / conformance is skipped on aaaaaaaaaa",
 		},
 		{
 			name: "never reported", text: kind, want: precondition.Unmet,
 			world:  report(fact.Status{Context: "gate / lint", State: "success"}),
-			reason: "gate / conformance* was never reported on aaaaaaaaaa",
+			reason: "status gate / conformance* was never reported on aaaaaaaaaa",
 		},
 		{
 			name: "a failure among successes comes first", text: kind, want: precondition.Unmet,
 			world:  report(ok, fact.Status{Context: "gate / conformance b", State: "pending"}, fact.Status{Context: "gate / conformance c", State: "failure", Creator: "bob"}),
-			reason: "gate / conformance c is failure, posted by bob at 2026-09-07 02:44 UTC on aaaaaaaaaa, and 1 context more will not do",
+			reason: "status gate / conformance c is failure, posted by bob at 2026-09-07 02:44 UTC on aaaaaaaaaa, and 1 context more will not do",
 		},
 		{
 			name: "by somebody else", text: `status: {context: "gate / conformance*", by: [gitea-actions]}`, want: precondition.Unmet,
 			world:  report(fact.Status{Context: "gate / conformance", State: "success", Creator: "mallory"}),
-			reason: "gate / conformance on aaaaaaaaaa was posted by mallory, not by gitea-actions",
+			reason: "status gate / conformance on aaaaaaaaaa was posted by mallory, not by gitea-actions",
 		},
 		{
 			name: "an account that is called like the workflows", text: `status: {context: "gate / conformance*", by: [gitea-actions]}`, want: precondition.Unmet,
 			world:  report(fact.Status{Context: "gate / conformance", State: "success", Creator: "gitea-actions"}),
-			reason: "gate / conformance on aaaaaaaaaa was posted by gitea-actions, not by gitea-actions",
+			reason: "status gate / conformance on aaaaaaaaaa was posted by gitea-actions, not by gitea-actions",
 		},
 		{
 			name: "by whom it should be", text: `status: {context: "gate / conformance*", by: [CI]}`, want: precondition.Met,
 			world:  report(fact.Status{Context: "gate / conformance", State: "success", Creator: "ci"}),
-			reason: "gate / conformance is success on aaaaaaaaaa",
+			reason: "status gate / conformance is success on aaaaaaaaaa",
 		},
 		{name: "not read yet", text: kind, want: precondition.Unknown, reason: "the list of statuses of aaaaaaaaaa has not been read yet"},
 		{

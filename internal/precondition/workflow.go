@@ -79,7 +79,7 @@ func (c *Workflow) check(e *Evaluation) Check {
 	runs := c.meant(f.Runs.Runs, p.Base.Name)
 	if len(runs) == 0 {
 		finding.State = Unmet
-		finding.Reason = fmt.Sprintf("%s never ran %s", c.File, where)
+		finding.Reason = fmt.Sprintf("workflow %s never ran %s", c.File, where)
 		if c.On == onBase && f.Runs.More {
 			finding.State, finding.Reason = Unknown, fmt.Sprintf("none of the newest %s of %s is a completed one %s", plural(len(f.Runs.Runs), "run"), c.File, where)
 		}
@@ -128,7 +128,8 @@ func (c *Workflow) run(e *Evaluation, r *fact.Run) Check {
 	finding := Check{State: Unmet, Evidence: []Evidence{runEvidence(r)}, Since: cmp.Or(r.Completed, r.Started, r.Created)}
 	name := runName(r)
 	if r.Status != runCompleted {
-		finding.Reason = name + " has not ended: it is " + words(r.Status) + c.stuck(e, r)
+		finding.Reason = name + " has not ended: it is " + words(r.Status)
+		c.waits(e, r, &finding)
 		return finding
 	}
 	if why := c.jobs(r); why != "" {
@@ -195,20 +196,24 @@ func (c *Workflow) jobs(r *fact.Run) string {
 	return ""
 }
 
-// stuck says that nobody is there to take a job, as far as that is known.
-func (c *Workflow) stuck(e *Evaluation, r *fact.Run) string {
+// waits adds to the finding of a run that waits whether anybody is there to take
+// its jobs, as far as that can be known: Gitea does not show all runners.
+func (c *Workflow) waits(e *Evaluation, r *fact.Run, finding *Check) {
 	if r.Status != "queued" && r.Status != "waiting" {
-		return ""
+		return
 	}
 	f, _, ok := e.wished(fact.Wish{Key: fact.ActionsKey(e.Snapshot.Pull.Repo.ID)}, "runners")
-	if !ok || f.Actions.RunnersProblem != "" {
-		return ""
+	if !ok {
+		return
 	}
-	online := func(r fact.Runner) bool { return r.Online && !r.Disabled }
-	if slices.ContainsFunc(f.Actions.Runners, online) {
-		return ""
+	ready := func(r fact.Runner) bool { return r.Online && !r.Disabled }
+	if slices.ContainsFunc(f.Actions.Runners, ready) {
+		return
 	}
-	return ", and no runner is online"
+	finding.Reason += ", and no runner is known to be online"
+	if problem := f.Actions.RunnersProblem; problem != "" {
+		finding.Evidence = append(finding.Evidence, Evidence{Label: "runners", Value: problem})
+	}
 }
 
 // runName names a run for people.

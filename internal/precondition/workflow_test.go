@@ -36,7 +36,7 @@ func TestWorkflow(t *testing.T) {
 	const kind = `workflow: {file: conformance.yaml}`
 	runCases(t, nil, []kindCase{
 		{name: "ran", text: kind, world: onHead(nil), want: precondition.Met, reason: "run 5 of conformance.yaml (pull_request) ended with success at 2026-09-07 01:14 UTC, 2 of 2 jobs ran"},
-		{name: "never", text: kind, world: runs(headSHA, false), want: precondition.Unmet, reason: "conformance.yaml never ran on aaaaaaaaaa"},
+		{name: "never", text: kind, world: runs(headSHA, false), want: precondition.Unmet, reason: "workflow conformance.yaml never ran on aaaaaaaaaa"},
 		{
 			name: "a job was skipped and the run says success", text: kind, want: precondition.Unmet,
 			world:  onHead(func(r *fact.Run) { r.Jobs[1].Conclusion = "skipped" }),
@@ -79,7 +79,7 @@ func TestWorkflow(t *testing.T) {
 				onHead(func(r *fact.Run) { r.Status, r.Conclusion, r.Completed = "queued", "", time.Time{} })(w)
 				w.put(fact.Fact{Key: fact.ActionsKey(7), Actions: &fact.Actions{Runners: []fact.Runner{{Name: "one"}, {Name: "two", Online: true, Disabled: true}}}})
 			},
-			reason: "run 5 of conformance.yaml (pull_request) has not ended: it is queued, and no runner is online",
+			reason: "run 5 of conformance.yaml (pull_request) has not ended: it is queued, and no runner is known to be online",
 		},
 		{
 			name: "queued, and nobody may see the runners", text: kind, want: precondition.Unmet,
@@ -87,7 +87,7 @@ func TestWorkflow(t *testing.T) {
 				onHead(func(r *fact.Run) { r.Status, r.Conclusion = "queued", "" })(w)
 				w.put(fact.Fact{Key: fact.ActionsKey(7), Actions: &fact.Actions{RunnersProblem: "forbidden"}})
 			},
-			reason: "run 5 of conformance.yaml (pull_request) has not ended: it is queued",
+			reason: "run 5 of conformance.yaml (pull_request) has not ended: it is queued, and no runner is known to be online",
 		},
 		{
 			name: "of two events the worse one counts", text: kind, want: precondition.Unmet,
@@ -105,7 +105,7 @@ func TestWorkflow(t *testing.T) {
 		},
 		{
 			name: "another event", text: `workflow: {file: conformance.yaml, events: [schedule]}`, want: precondition.Unmet,
-			world: onHead(nil), reason: "conformance.yaml never ran on aaaaaaaaaa for schedule",
+			world: onHead(nil), reason: "workflow conformance.yaml never ran on aaaaaaaaaa for schedule",
 		},
 		{
 			name: "young enough, until it is too old", text: `workflow: {file: conformance.yaml, maxAge: 3h}`, want: precondition.Met,
