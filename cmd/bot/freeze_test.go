@@ -160,6 +160,7 @@ func TestUnfreezeByThoseWhoMay(t *testing.T) {
 		w.shows(number, "pending", "pending", "Frozen by bob", "Frozen by alice")
 		w.reacts(w.say(number, "bob", "/unfreeze"), "+1")
 		w.replies(number, "The repository is still frozen by alice until")
+		w.replies(number, "Those who may end that: alice, carol.")
 		s := w.shows(number, "pending", "pending", "Frozen by alice")
 		if strings.Contains(s.comments[0].Body, "Frozen by bob") {
 			t.Errorf("bob's freeze is still there:\n%s", s.comments[0].Body)

@@ -47,9 +47,9 @@ func (r *run) unfreeze(in *Inputs, q request) result {
 	for _, f := range freezes {
 		if all || f.By.Is(q.by) {
 			e.Lifts = append(e.Lifts, f.ID)
-		} else {
-			stay = append(stay, fmt.Sprintf("by %s until %s", f.By.Login, stamp(f.Until)))
+			continue
 		}
+		stay = append(stay, fmt.Sprintf("by %s until %s", f.By.Login, stamp(f.Until)))
 		if !slices.ContainsFunc(may, f.By.Is) {
 			may = append(may, f.By)
 		}
