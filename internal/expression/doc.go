@@ -21,8 +21,8 @@
 // # Limits
 //
 // Whoever may open a pull request may write an expression, so each is bounded:
-// its source by [MaxLength], its evaluation by [MaxCost] and each value by
-// [MaxSize]. CEL charges for a call when it is done; what can cost more than
+// its source by [MaxLength], the number of its macros and the depth of what they
+// make, its evaluation by [MaxCost] and each value by [MaxSize]. CEL charges for a call when it is done; what can cost more than
 // its arguments are long (replace, join, distinct, ...) is charged for before.
 //
 // # Errors

@@ -23,6 +23,8 @@ const (
 	// made of it, in elements: one for each value, key, list and map, and one
 	// for every ten bytes of a string. What etcd stores is smaller.
 	MaxSize = 1_000_000
+	// maxMacros bounds how many macros go through lists and maps.
+	maxMacros = 32
 	// maxDepth bounds how deep lists and maps are nested.
 	maxDepth = 64
 )
@@ -53,6 +55,9 @@ func Compile(source string) (*Program, error) {
 	parsed, issues := env.cel.Parse(source)
 	if issues.Err() != nil {
 		return nil, explainIssues(env.names, source, nil, issues)
+	}
+	if err := checkMacros(parsed.NativeRep()); err != nil {
+		return nil, err
 	}
 	checked, issues := env.cel.Check(parsed)
 	if issues.Err() != nil {

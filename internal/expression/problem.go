@@ -56,6 +56,21 @@ func checkSource(source string) error {
 	return e
 }
 
+// checkMacros refuses what would take long to compile.
+func checkMacros(tree *ast.AST) error {
+	e := &Error{Line: 1, Column: 1, Hint: "write it flatter, or split it into several rules"}
+	found := ast.MatchDescendants(ast.NavigateAST(tree), ast.KindMatcher(ast.ComprehensionKind))
+	switch {
+	case len(found) > maxMacros:
+		e.Message = fmt.Sprintf("the expression goes through lists and maps %d times; %d are allowed", len(found), maxMacros)
+	case shapeOf(tree) > maxShape:
+		e.Message = "the expression makes lists and maps that are nested too deep"
+	default:
+		return nil
+	}
+	return e
+}
+
 // checkPatterns refuses a regular expression that is computed: how large one can
 // become is only known when it is too late.
 func checkPatterns(tree *ast.AST) error {
@@ -194,7 +209,10 @@ var checks = []struct {
 	{regexp.MustCompile(`^reserved identifier: (.*)$`), func(m, _ []string, _ ast.Expr) (string, string) {
 		return quote(m[1]) + " is a reserved word", fmt.Sprintf("a field of this name is written object[%q]", m[1])
 	}},
-	{regexp.MustCompile(`recursion limit|nesting`), func([]string, []string, ast.Expr) (string, string) {
+	{regexp.MustCompile(`^error recovery`), func([]string, []string, ast.Expr) (string, string) {
+		return "this cannot be read as an expression", "write a condition, " + example
+	}},
+	{regexp.MustCompile(`recursion limit|recursion depth|nesting`), func([]string, []string, ast.Expr) (string, string) {
 		return "the expression is nested too deep", "write it flatter, or split it into several rules"
 	}},
 }
