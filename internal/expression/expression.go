@@ -91,26 +91,6 @@ func Compile(source string) (*Program, error) {
 	return p, nil
 }
 
-// checkResult accepts a bool, and what only an object can tell.
-func checkResult(t *cel.Type) error {
-	switch t.Kind() {
-	case types.BoolKind, types.DynKind:
-		return nil
-	case types.OpaqueKind:
-		return &Error{
-			Line: 1, Column: 1,
-			Message: "the result is an optional value, not true or false",
-			Hint:    "say what holds without it: .orValue(false)",
-		}
-	default:
-		return &Error{
-			Line: 1, Column: 1,
-			Message: fmt.Sprintf("the result is %s, not true or false", kindOfType(t)),
-			Hint:    "compare it with something, " + example,
-		}
-	}
-}
-
 // Fields returns the names of the fields at the top of the object that the
 // expression reads, sorted. False means that it may read any: it uses the object
 // as a whole, or a name that is computed.
