@@ -26,8 +26,11 @@ func TestManyStatuses(t *testing.T) {
 		w.must(w.SetStatus(ctx, w.repo, w.head, "bob", pull.Status{Context: fmt.Sprintf("ci / %02d", i+1), State: "success"}))
 	}
 	for _, s := range []pull.Status{
-		{Context: "ci / 03", State: "failure", Description: "broken"}, {Context: "ci / 04", State: "bogus"},
-		{Context: "ci / 05", State: "pending"}, {Context: "a", State: "skipped"}, {Context: "b", State: "warning"},
+		{Context: "ci / 03", State: "failure", Description: "broken"},
+		{Context: "ci / 04", State: "bogus"},
+		{Context: "ci / 05", State: "pending"},
+		{Context: "a", State: "skipped"},
+		{Context: "b", State: "warning"},
 	} {
 		w.must(w.SetStatus(ctx, w.repo, w.head, "", s))
 	}
@@ -49,8 +52,13 @@ func TestManyStatuses(t *testing.T) {
 		by[s.Context] = s
 	}
 	for _, want := range []fact.Status{
-		{Context: "ci / 00", State: "failure", Creator: "bob"}, {Context: "ci / 02", State: "success", Creator: "bob"}, {Context: "ci / 03", State: "failure", Description: "broken"},
-		{Context: "ci / 04", State: "bogus"}, {Context: "ci / 05", State: "pending"}, {Context: "a", State: "skipped"}, {Context: "b", State: "warning"},
+		{Context: "ci / 00", State: "failure", Creator: "bob"},
+		{Context: "ci / 02", State: "success", Creator: "bob"},
+		{Context: "ci / 03", State: "failure", Description: "broken"},
+		{Context: "ci / 04", State: "bogus"},
+		{Context: "ci / 05", State: "pending"},
+		{Context: "a", State: "skipped"},
+		{Context: "b", State: "warning"},
 	} {
 		if d := cmp.Diff(want, by[want.Context]); d != "" {
 			t.Errorf("status (-want +got):\n%s", d)

@@ -38,7 +38,7 @@ func (c *Client) configured(ctx context.Context, q renovateQuery, out *fact.Reno
 	read, err := renovate.Workflow(q.workflow, data, nil)
 	if err != nil {
 		out.Configured.Problem = err.Error()
-		return nil
+		return nil //nolint:nilerr // It is the fact's problem.
 	}
 	note := ""
 	if len(read.Variables) > 0 {

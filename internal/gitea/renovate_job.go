@@ -60,7 +60,7 @@ func (c *Client) pickJobs(ctx context.Context, q renovateQuery, r apiRun, jobs j
 // renovateJobs returns the keys of the jobs that start Renovate, by the file
 // at the commit of a run; none where it does not tell.
 func (c *Client) renovateJobs(ctx context.Context, q renovateQuery, r apiRun) ([]string, error) {
-	if checkCommit(r.HeadSHA) != nil {
+	if known := checkCommit(r.HeadSHA) == nil; !known {
 		return nil, nil
 	}
 	workflow, _ := splitPath(r.Path)

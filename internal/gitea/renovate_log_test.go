@@ -145,28 +145,60 @@ func TestRenovateJobs(t *testing.T) {
 		mode       string
 		logs       int
 	}{
-		"the runner skips it": {fullWorkflow, []giteatest.NewJob{job("preflight"), job("renovate")},
-			[]step{{"success", ok}, {"skipped", nil}}, "renovate", "skipped", fact.RenovateUnknown, 0},
-		"Gitea skips it": {fullWorkflow, []giteatest.NewJob{job("preflight"), job("renovate", "preflight")},
-			[]step{{"failure", proof}}, "renovate", "skipped", fact.RenovateUnknown, 0},
-		"another job proves nothing": {fullWorkflow, []giteatest.NewJob{job("preflight"), job("renovate")},
-			[]step{{"success", proof}, {"success", ok}}, "renovate", "success", fact.RenovateUnknown, 1},
-		"it fails": {fullWorkflow, []giteatest.NewJob{job("preflight"), job("renovate")},
-			[]step{{"success", ok}, {"failure", proof}}, "renovate", "failure", fact.RenovateFull, 1},
-		"a matrix, one of it live": {fullWorkflow, []giteatest.NewJob{job("preflight"), job("renovate (a)"), job("renovate (b)")},
-			[]step{{"success", ok}, {"success", proof}, {"success", live}}, "renovate (a), renovate (b)", "success", fact.RenovateLive, 2},
-		"the log tells": {strings.Replace(fullWorkflow, "\n  renovate:", otherName, 1), []giteatest.NewJob{job("preflight"), job("Update everything")},
-			[]step{{"success", ok}, {"success", proof}}, "Update everything", "success", fact.RenovateFull, 2},
-		"no log tells": {strings.Replace(fullWorkflow, "\n  renovate:", otherName, 1), []giteatest.NewJob{job("preflight"), job("Update everything")},
-			[]step{{"success", ok}, {"skipped", nil}}, "", "success", fact.RenovateUnknown, 1},
+		"the runner skips it": {
+			fullWorkflow,
+			[]giteatest.NewJob{job("preflight"), job("renovate")},
+			[]step{{"success", ok}, {"skipped", nil}},
+			"renovate", "skipped", fact.RenovateUnknown, 0,
+		},
+		"Gitea skips it": {
+			fullWorkflow,
+			[]giteatest.NewJob{job("preflight"), job("renovate", "preflight")},
+			[]step{{"failure", proof}},
+			"renovate", "skipped", fact.RenovateUnknown, 0,
+		},
+		"another job proves nothing": {
+			fullWorkflow,
+			[]giteatest.NewJob{job("preflight"), job("renovate")},
+			[]step{{"success", proof}, {"success", ok}},
+			"renovate", "success", fact.RenovateUnknown, 1,
+		},
+		"it fails": {
+			fullWorkflow,
+			[]giteatest.NewJob{job("preflight"), job("renovate")},
+			[]step{{"success", ok}, {"failure", proof}},
+			"renovate", "failure", fact.RenovateFull, 1,
+		},
+		"a matrix, one of it live": {
+			fullWorkflow,
+			[]giteatest.NewJob{job("preflight"), job("renovate (a)"), job("renovate (b)")},
+			[]step{{"success", ok}, {"success", proof}, {"success", live}},
+			"renovate (a), renovate (b)", "success", fact.RenovateLive, 2,
+		},
+		"the log tells": {
+			strings.Replace(fullWorkflow, "\n  renovate:", otherName, 1),
+			[]giteatest.NewJob{job("preflight"), job("Update everything")},
+			[]step{{"success", ok}, {"success", proof}},
+			"Update everything", "success", fact.RenovateFull, 2,
+		},
+		"no log tells": {
+			strings.Replace(fullWorkflow, "\n  renovate:", otherName, 1),
+			[]giteatest.NewJob{job("preflight"), job("Update everything")},
+			[]step{{"success", ok}, {"skipped", nil}},
+			"", "success", fact.RenovateUnknown, 1,
+		},
 		"a second place with a name of its own": {
 			fullWorkflow + "  more:\n    name: More\n    runs-on: x\n    steps: [{run: npx renovate}]\n",
 			[]giteatest.NewJob{job("preflight"), job("renovate"), job("More")},
-			[]step{{"success", ok}, {"success", proof}, {"success", live}}, "renovate, More", "success", fact.RenovateLive, 3,
+			[]step{{"success", ok}, {"success", proof}, {"success", live}},
+			"renovate, More", "success", fact.RenovateLive, 3,
 		},
-		"more than are read": {strings.Replace(fullWorkflow, "npx renovate", "./all.sh", 1),
+		"more than are read": {
+			strings.Replace(fullWorkflow, "npx renovate", "./all.sh", 1),
 			[]giteatest.NewJob{job("a"), job("b"), job("c"), job("d"), job("e")},
-			[]step{{"success", proof}, {"success", ok}, {"success", ok}, {"success", ok}, {"success", live}}, "a", "success", fact.RenovateUnknown, 4},
+			[]step{{"success", proof}, {"success", ok}, {"success", ok}, {"success", ok}, {"success", live}},
+			"a", "success", fact.RenovateUnknown, 4,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newRenovateWorld(t, workflowPath, tt.file)
