@@ -186,7 +186,7 @@ func (s *Server) ExpireLogs(_ context.Context, of pull.Repo, id int64) error {
 
 // setJob moves a job on, and with it its run and the jobs that need it.
 func (s *Server) setJob(r *run, j *job, state jobState) {
-	before := r.state()
+	before, begun := r.state(), !r.started.IsZero()
 	now := s.now()
 	j.state = state
 	switch {
@@ -208,7 +208,7 @@ func (s *Server) setJob(r *run, j *job, state jobState) {
 	if after.over() && r.stopped.IsZero() {
 		r.stopped = now
 	}
-	if after != before && (after.over() || before == queued || before == waiting) {
+	if after != before && (after.over() || !begun && after == running) {
 		s.sendRun(r)
 	}
 }

@@ -18,6 +18,7 @@ import (
 // do; the suite is its only user.
 type Backend interface {
 	Authority
+	Workshop
 
 	URL() string
 

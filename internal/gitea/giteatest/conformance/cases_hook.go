@@ -41,14 +41,19 @@ func (in *inbox) publish(_ context.Context, e events.Event) error {
 // lines returns the payloads as text, sorted, because deliveries come in any
 // order.
 func (in *inbox) lines() []string {
-	in.mu.Lock()
-	defer in.mu.Unlock()
 	var out []string
-	for _, p := range in.list {
+	for _, p := range in.payloads() {
 		out = append(out, line(p))
 	}
 	slices.Sort(out)
 	return out
+}
+
+// payloads returns the payloads in the order in which they came.
+func (in *inbox) payloads() []events.Payload {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return slices.Clone(in.list)
 }
 
 func line(p events.Payload) string {
@@ -160,4 +165,82 @@ func hookEvents(t *testing.T, e env) {
 	if len(in.ids) != len(want) {
 		t.Errorf("%d ids of %d events", len(in.ids), len(want))
 	}
+}
+
+// runEvents looks at the events about runs and jobs alone.
+func runEvents(t *testing.T, e env) {
+	var in inbox
+	key := secret.New("whsecret")
+	server := httptest.NewServer(gitea.NewIntake(gitea.IntakeConfig{Secrets: []secret.Value{key}, Publish: in.publish}, nil, nil))
+	defer server.Close()
+	r := e.repo(t, "run-events")
+	runner, err := e.Register(e.ctx, r, "runner")
+	must(t, err)
+	_, err = e.client.EnsureHook(e.ctx, r, gitea.HookSpec{URL: server.URL + "/gitea", Secret: key})
+	must(t, err)
+	sha := e.addWorkflow(t, r, "check.yaml", checkWorkflow)
+	id := e.check(t, r, giteatest.NewRun{Event: "push"})
+
+	told := 0
+	// Gitea says some of it twice.
+	lines := func() (news []string, all int) {
+		list := in.payloads()
+		for _, p := range list[told:] {
+			if p.EventType() == events.TypeWorkflowChanged {
+				news = append(news, line(p))
+			}
+		}
+		slices.Sort(news)
+		return slices.Compact(news), len(list)
+	}
+	expect := func(what string, list ...events.WorkflowChanged) {
+		t.Helper()
+		var want, got []string
+		for _, p := range list {
+			p.Repo, p.Run, p.Branch, p.Commit, p.Sender = events.Repo(r), id, "main", sha, events.Person(e.alice)
+			if p.Job == "" {
+				p.Workflow = "check.yaml"
+			}
+			want = append(want, line(p))
+		}
+		slices.Sort(want)
+		defer func() { same(t, what, want, got) }()
+		e.eventually(t, what, func() bool {
+			news, all := lines()
+			if got = news; len(got) < len(want) {
+				return false
+			}
+			told = all
+			return true
+		})
+	}
+	expect("a push",
+		events.WorkflowChanged{Status: "queued"},
+		events.WorkflowChanged{Job: "lint", Status: "queued"}, events.WorkflowChanged{Job: "test", Status: "waiting"})
+	e.take(t, runner, "lint")
+	must(t, runner.Log(e.ctx, "fine"))
+	expect("a job that begins",
+		events.WorkflowChanged{Job: "lint", Status: "in_progress"}, events.WorkflowChanged{Status: "in_progress"})
+	must(t, runner.Finish(e.ctx, "success"))
+	expect("a job that ends",
+		events.WorkflowChanged{Job: "lint", Status: "completed", Conclusion: "success"}, events.WorkflowChanged{Job: "test", Status: "queued"})
+	e.take(t, runner, "test")
+	must(t, runner.Finish(e.ctx, "skipped"))
+	expect("the last job that ends",
+		events.WorkflowChanged{Job: "test", Status: "in_progress"},
+		events.WorkflowChanged{Job: "test", Status: "completed", Conclusion: "skipped"},
+		events.WorkflowChanged{Status: "completed", Conclusion: "success"})
+	must(t, e.Rerun(e.ctx, r, id))
+	expect("a run that is started again",
+		events.WorkflowChanged{Status: "queued"},
+		events.WorkflowChanged{Job: "lint", Status: "queued"}, events.WorkflowChanged{Job: "test", Status: "waiting"})
+	e.take(t, runner, "lint")
+	expect("its first job begins",
+		events.WorkflowChanged{Job: "lint", Status: "in_progress"}, events.WorkflowChanged{Status: "in_progress"})
+	must(t, runner.Log(e.ctx, "broken"))
+	must(t, runner.Finish(e.ctx, "failure"))
+	expect("its first job fails",
+		events.WorkflowChanged{Job: "lint", Status: "completed", Conclusion: "failure"},
+		events.WorkflowChanged{Job: "test", Status: "completed", Conclusion: "skipped"},
+		events.WorkflowChanged{Status: "completed", Conclusion: "failure"})
 }

@@ -24,6 +24,9 @@ import (
 // Gitea is a real server as a [Backend]. It acts as people by the right of an
 // administrator to do so, and pushes with the git program.
 type Gitea struct {
+	// Registrar registers runners; without one the cases that need a runner fail.
+	Registrar Registrar
+
 	root   string
 	admin  string
 	client *http.Client

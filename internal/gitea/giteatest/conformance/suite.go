@@ -66,6 +66,14 @@ func Run(t *testing.T, backend Backend) {
 		{"deleted account", deletedAccount},
 		{"webhook registration", hookRegistration},
 		{"webhook events", hookEvents},
+		{"events of runs", runEvents},
+		{"facts of statuses", statusFacts},
+		{"facts of pull requests", pullFacts},
+		{"runs that wait", waitingRuns},
+		{"runs that end", endedRuns},
+		{"what runs workflows", workshop},
+		{"runs of Renovate", renovateRuns},
+		{"files of Renovate", renovateFiles},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, e.within(t)) })
 	}
