@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,11 @@ func (w *renovateWorld) answerLog(answer *giteatest.Response) {
 
 func TestRenovateLogs(t *testing.T) {
 	full := strings.Join(renovateLog(t, "full-info.jsonl"), "\n") + "\n"
+	// Any kind of dry run says so; what only a full one says is left out.
+	rest := strings.Join(slices.DeleteFunc(renovateLog(t, "full-info.jsonl"), func(line string) bool {
+		return strings.Contains(line, "Would close") || strings.Contains(line, "Would save")
+	}), "\n") + "\n"
+	kindless := strings.Replace(rest, "Would commit files to branch", "Would update PR of", 1)
 	// Nothing in a log that was not read whole proves a dry run.
 	huge := full + strings.Repeat(strings.Repeat("x", 1<<20-1)+"\n", 65)
 	live := strings.Join(renovateLog(t, "live-empty.jsonl"), "\n") + "\n"
@@ -37,6 +43,7 @@ func TestRenovateLogs(t *testing.T) {
 		again   int
 	}{
 		"is there":             {nil, fact.RenovateFull, "", 2},
+		"tells no kind":        {&giteatest.Response{Code: 200, Body: kindless}, fact.RenovateDryRun, "", 2},
 		"is of something else": {&giteatest.Response{Code: 200, Body: "hello\n"}, fact.RenovateUnknown, "", 2},
 		"quotes a proof":       {&giteatest.Response{Code: 200, Body: "echo DRY-RUN: Would commit files\n"}, fact.RenovateUnknown, "", 2},
 		"is empty":             {&giteatest.Response{Code: 200}, fact.RenovateUnknown, "", 2},
