@@ -189,6 +189,7 @@ func (a *app) run(ctx context.Context) error {
 	if err := a.silence.Look(ctx); err != nil {
 		return errors.Join(err, a.close())
 	}
+	a.demand.Tell()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.serve(ctx) })
 	group.Go(func() error { return a.serveAdmin(ctx) })

@@ -34,7 +34,7 @@ func newAuditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit [OWNER/REPO[#NUMBER]]",
 		Short: "List who decided what, where, when and why",
-		Long: `List the ledger: every approval, override, hold and merge, and every command
+		Long: `List the ledger: every approval, override, hold, freeze and merge, and every command
 that was refused, with who said it, where, on which commit and why. Nothing is
 ever taken out of it.
 

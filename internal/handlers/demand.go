@@ -77,7 +77,7 @@ func (d *Demand) Collect(ctx context.Context, wishes []fact.Wish) (began []fact.
 	}
 	d.mu.Unlock()
 	if len(ofCluster) > 0 {
-		d.spread()
+		d.Tell()
 		ctx, cancel := context.WithTimeout(ctx, d.Patience)
 		defer cancel()
 		for cluster, keys := range ofCluster {
@@ -98,7 +98,7 @@ func (d *Demand) Run(ctx context.Context, changed <-chan struct{}) error {
 	ticker := time.NewTicker(unstored)
 	defer ticker.Stop()
 	for {
-		d.spread()
+		d.Tell()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -108,8 +108,9 @@ func (d *Demand) Run(ctx context.Context, changed <-chan struct{}) error {
 	}
 }
 
-// spread tells each cluster what is wished of it.
-func (d *Demand) spread() {
+// Tell tells each cluster what is wished of it now. It is called before the
+// clusters are watched, too, so that they know it at the start.
+func (d *Demand) Tell() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := map[fact.Key]fact.Wish{}
