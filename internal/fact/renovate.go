@@ -93,7 +93,7 @@ type RenovateConfigured struct {
 	ByHand     string `json:"byHand,omitempty"`
 	Why        string `json:"why,omitempty"`
 	// MissingSecrets are secrets that the workflow uses and that the repository
-	// does not have, as far as that can be seen.
+	// itself does not have, as far as that can be seen; its owner may have them.
 	MissingSecrets []string `json:"missingSecrets,omitempty"`
 	// Suspended says that a CronJob is suspended.
 	Suspended bool `json:"suspended,omitempty"`

@@ -29,14 +29,10 @@ type Status struct {
 	At      time.Time `json:"at,omitzero"`
 }
 
-// RunsKey returns the key of the [Runs] fact of a workflow: of its newest runs,
-// or of those on one commit.
-func RunsKey(repo int64, workflow, commit string) Key {
-	name := workflow
-	if commit != "" {
-		name += "@" + commit
-	}
-	return Key{Source: SourceGitea, Kind: KindRuns, Namespace: strconv.FormatInt(repo, 10), Name: name}
+// RunsKey returns the key of the [Runs] fact of a workflow: of its newest runs
+// on a commit, or on a branch that is named as "refs/heads/main".
+func RunsKey(repo int64, workflow, on string) Key {
+	return Key{Source: SourceGitea, Kind: KindRuns, Namespace: strconv.FormatInt(repo, 10), Name: workflow + "@" + on}
 }
 
 // Runs are runs of one workflow, the newest first. At most [MaxRuns] are kept.

@@ -117,7 +117,7 @@ func (h *Events) workflowChanged(ctx context.Context, p events.WorkflowChanged) 
 	keys := slices.DeleteFunc(h.wishedOf(p.Repo.ID, fact.KindRuns, fact.KindRenovate, fact.KindActions), func(k fact.Key) bool {
 		workflow, commit, _ := strings.Cut(k.Name, "@")
 		other := p.Workflow != "" && workflow != "" && workflow != p.Workflow
-		return other || p.Commit != "" && commit != "" && commit != p.Commit
+		return other || p.Commit != "" && commit != "" && !strings.HasPrefix(commit, "refs/") && commit != p.Commit
 	})
 	return h.readAgain(ctx, keys...)
 }

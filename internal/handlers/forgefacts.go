@@ -21,8 +21,8 @@ import (
 // pass.
 type ForgeReader interface {
 	CommitStatuses(ctx context.Context, repo pull.Repo, commit string) (fact.Statuses, error)
-	// WorkflowRuns returns the newest runs of a workflow, on one commit or, if
-	// that is empty, of all.
+	// WorkflowRuns returns the newest runs of a workflow: on a commit, or without
+	// one of a workflow that is named with its branch, "ci.yaml@refs/heads/main".
 	WorkflowRuns(ctx context.Context, repo pull.Repo, workflow, commit string) (fact.Runs, error)
 	ActionsOf(ctx context.Context, repo pull.Repo) (fact.Actions, error)
 	PullFact(ctx context.Context, owner, name string, number int64) (fact.Pull, error)
@@ -221,6 +221,9 @@ func (f *ForgeFacts) value(ctx context.Context, v *fact.Fact) error {
 		return set(&v.Statuses)(f.Forge.CommitStatuses(ctx, repo, k.Name))
 	case fact.KindRuns:
 		workflow, commit, _ := strings.Cut(k.Name, "@")
+		if strings.HasPrefix(commit, "refs/") {
+			workflow, commit = k.Name, ""
+		}
 		return set(&v.Runs)(f.Forge.WorkflowRuns(ctx, repo, workflow, commit))
 	case fact.KindActions:
 		return set(&v.Actions)(f.Forge.ActionsOf(ctx, repo))

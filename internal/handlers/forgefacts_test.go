@@ -129,7 +129,7 @@ func TestForgeFactsAreReadWhereTheyAre(t *testing.T) {
 	r, s := &forgeReader{}, &factStore{}
 	f := newForgeFacts(r, s)
 	keys := []fact.Key{
-		fact.StatusesKey(7, "abc"), fact.RunsKey(7, "ci.yaml", "abc"), fact.RunsKey(7, "ci.yaml", ""),
+		fact.StatusesKey(7, "abc"), fact.RunsKey(7, "ci.yaml", "abc"), fact.RunsKey(7, "ci.yaml", "refs/heads/main"),
 		fact.ActionsKey(7), fact.PullKey("Ops", "Other", 3), fact.RenovateKey(7, "renovate.yaml"),
 	}
 	for _, k := range keys {
@@ -144,7 +144,7 @@ func TestForgeFactsAreReadWhereTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"statuses of abc in ops/home-gitops", `runs of ci.yaml on "abc"`, `runs of ci.yaml on ""`, "actions", "ops/other#3",
+		"statuses of abc in ops/home-gitops", `runs of ci.yaml on "abc"`, `runs of ci.yaml@refs/heads/main on ""`, "actions", "ops/other#3",
 		"renovate in renovate.yaml of main by [renovate]", "renovate in renovate.yaml of main by [renovate]",
 	}
 	if diff := cmp.Diff(want, r.asked); diff != "" {

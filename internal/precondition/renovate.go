@@ -218,7 +218,7 @@ func renovateEvidence(r *fact.Renovate) []Evidence {
 	if r.Configured.Suspended {
 		now.add("suspended", "yes")
 	}
-	now.add("secrets that do not exist", strings.Join(r.Configured.MissingSecrets, ", "))
+	now.add("secrets that the repository itself has not", strings.Join(r.Configured.MissingSecrets, ", "))
 	ev.addParts("configured now", "", now)
 	ev.addParts("dependency dashboard", "", counts(r.Dashboard))
 	return ev

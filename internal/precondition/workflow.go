@@ -68,15 +68,15 @@ func (c *Workflow) Evaluate(e *Evaluation, _ []string) []Check {
 
 func (c *Workflow) check(e *Evaluation) Check {
 	p := &e.Snapshot.Pull
-	commit, where := p.Head.SHA, "on "+short(p.Head.SHA)
+	on, where := p.Head.SHA, "on "+short(p.Head.SHA)
 	if c.On == onBase {
-		commit, where = "", "on "+p.Base.Name
+		on, where = "refs/heads/"+p.Base.Name, "on "+p.Base.Name
 	}
-	f, finding, ok := e.wished(fact.Wish{Key: fact.RunsKey(p.Repo.ID, c.File, commit)}, "the list of runs of "+c.File)
+	f, finding, ok := e.wished(fact.Wish{Key: fact.RunsKey(p.Repo.ID, c.File, on)}, "the list of runs of "+c.File)
 	if !ok {
 		return finding
 	}
-	runs := c.meant(f.Runs.Runs, p.Base.Name)
+	runs := c.meant(f.Runs.Runs)
 	if len(runs) == 0 {
 		finding.State = Unmet
 		finding.Reason = fmt.Sprintf("workflow %s never ran %s", c.File, where)
@@ -105,14 +105,14 @@ func (c *Workflow) check(e *Evaluation) Check {
 }
 
 // meant returns the runs that count, the newest first.
-func (c *Workflow) meant(all []fact.Run, base string) []fact.Run {
+func (c *Workflow) meant(all []fact.Run) []fact.Run {
 	var runs []fact.Run
 	seen := map[string]bool{}
 	for _, r := range all {
 		switch {
 		case len(c.Events) > 0 && !slices.Contains(c.Events, r.Event):
 		case c.On == onBase:
-			if r.Branch == base && r.Status == runCompleted && len(runs) == 0 {
+			if r.Status == runCompleted && len(runs) == 0 {
 				runs = append(runs, r)
 			}
 		case !seen[r.Event]:

@@ -119,8 +119,7 @@ func TestWorkflow(t *testing.T) {
 		},
 		{
 			name: "on the base", text: `workflow: {file: conformance.yaml, on: base, maxAge: 36h}`, want: precondition.Met,
-			world: runs("", false,
-				ran(func(r *fact.Run) { r.ID, r.Number, r.Branch = 43, 7, "cdi" }),
+			world: runs("refs/heads/main", false,
 				ran(func(r *fact.Run) { r.ID, r.Number, r.Branch, r.Status = 42, 6, "main", "in_progress" }),
 				ran(func(r *fact.Run) { r.Branch, r.Event = "main", "schedule" })),
 			again:  ranAt.Add(36 * time.Hour),
@@ -128,7 +127,7 @@ func TestWorkflow(t *testing.T) {
 		},
 		{
 			name: "older runs are not known", text: `workflow: {file: conformance.yaml, on: base}`, want: precondition.Unknown,
-			world: runs("", true, ran(nil)), reason: "none of the newest 1 run of conformance.yaml is a completed one on main",
+			world: runs("refs/heads/main", true, ran(func(r *fact.Run) { r.Status = "queued" })), reason: "none of the newest 1 run of conformance.yaml is a completed one on main",
 		},
 		{name: "not read yet", text: kind, want: precondition.Unknown, reason: "the list of runs of conformance.yaml has not been read yet"},
 	})
