@@ -17,6 +17,8 @@ const (
 	TypeCommentChanged  Type = "comment.changed"
 	TypeStatusPosted    Type = "status.posted"
 	TypeWorkflowChanged Type = "workflow.changed"
+	TypeChatSaid        Type = "chat.said"
+	TypeChatPressed     Type = "chat.pressed"
 	TypeTick            Type = "clock.tick"
 )
 
@@ -180,6 +182,10 @@ func Decode(e Event) (Payload, error) {
 		return decode[StatusPosted](e)
 	case TypeWorkflowChanged:
 		return decode[WorkflowChanged](e)
+	case TypeChatSaid:
+		return decode[ChatSaid](e)
+	case TypeChatPressed:
+		return decode[ChatPressed](e)
 	case TypeTick:
 		return decode[Tick](e)
 	default:
