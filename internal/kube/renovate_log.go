@@ -128,6 +128,8 @@ func (p podReader) log(ctx context.Context, j batchJob, names []string) (renovat
 	switch {
 	case err != nil:
 		return report, "the log of job " + j.name + " broke off: " + why(root(err))
+	case report.Bytes == 0:
+		return report, "the log of job " + j.name + " is empty"
 	case report.Cut:
 		return report, fmt.Sprintf("the log of job %s is longer than the %d MiB that are read", j.name, maxLog>>20)
 	}

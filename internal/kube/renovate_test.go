@@ -98,7 +98,9 @@ func renovating(t *testing.T, log string) *kubetest.Cluster {
 	at := time.Date(1999, 12, 31, 3, 0, 0, 0, time.UTC)
 	apply(t, c, cronJobWith(dryRun("full")), job("r1", cronJobUID, "Complete", at), podOf("r1-a", "r1", at), podOf("r1-b", "r1", at.Add(time.Second)),
 		job("other", "another-uid", "Complete", at.Add(time.Hour)))
-	if log != "" {
+	if log == "-" {
+		c.SetLog("renovate", "r1-b", "renovate", "")
+	} else if log != "" {
 		c.SetLog("renovate", "r1-b", "renovate", renovateLog(t, log))
 	}
 	return c
@@ -227,6 +229,7 @@ func TestRenovateLogThatCannotBeRead(t *testing.T) {
 	}{
 		"pods forbidden": {kubetest.Forbid("list", "pods"), "full-info.jsonl", "missing right: list pods in renovate"},
 		"log forbidden":  {kubetest.Forbid("get", "pods/log"), "full-info.jsonl", "missing right: get pods/log in renovate"},
+		"empty":          {nil, "-", "the log of job r1 is empty"},
 		"no kubelet":     {nil, "", "connection refused"},
 		"log never answers": {func(ctx context.Context, r kubetest.Request) error {
 			if r.Resource == "pods/log" {

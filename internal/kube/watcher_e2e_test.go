@@ -51,11 +51,21 @@ func ownKube(ctx context.Context, t *testing.T) *realserver.Kube {
 // watchReal runs a watcher until the test ends.
 func watchReal(t *testing.T, cfg Config) *fakeSink {
 	t.Helper()
+	s, _ := watchRealWishes(t, cfg, nil)
+	return s
+}
+
+// watchRealWishes is watchReal with wishes of the start.
+func watchRealWishes(t *testing.T, cfg Config, wishes []fact.Wish) (*fakeSink, *Watcher) {
+	t.Helper()
 	s := newFakeSink()
 	cfg.Cluster = "prod"
 	w, err := New(cfg, s, slog.New(slog.NewTextHandler(t.Output(), nil)), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if wishes != nil {
+		w.Wish(wishes)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -66,7 +76,7 @@ func watchReal(t *testing.T, cfg Config) *fakeSink {
 			t.Errorf("Run = %v", err)
 		}
 	})
-	return s
+	return s, w
 }
 
 // idle lets time pass in which something must not happen.
