@@ -125,8 +125,8 @@ type RepoInfo struct {
 	pull.Repo
 	DefaultBranch string
 	// Archived, Empty and Private are as Gitea shows them; Pulls says that it
-	// takes pull requests.
-	Archived, Empty, Private, Pulls bool
+	// takes pull requests, and Actions that it has Gitea Actions.
+	Archived, Empty, Private, Pulls, Actions bool
 	// Permission is that of the bot's account; an owner is an administrator
 	// here.
 	Permission pull.Permission
@@ -145,7 +145,7 @@ func (c *Client) RepoInfo(ctx context.Context, owner, name string) (RepoInfo, er
 	}
 	info := RepoInfo{
 		Repo: repository(r), DefaultBranch: r.DefaultBranch,
-		Archived: r.Archived, Empty: r.Empty, Private: r.Private, Pulls: r.HasPullRequests,
+		Archived: r.Archived, Empty: r.Empty, Private: r.Private, Pulls: r.HasPullRequests, Actions: r.HasActions,
 		Permission: pull.PermissionNone,
 	}
 	switch p := r.Permissions; {
@@ -171,6 +171,32 @@ func (c *Client) Branches(ctx context.Context, repo pull.Repo) ([]string, error)
 		return nil, c.fail(err, nil, "list the branches of %s", repo)
 	}
 	return convertAll(list, func(b sdk.Branch) string { return b.Name }), nil
+}
+
+// Tip returns the commit at the head of a branch, or [ErrNotFound].
+func (c *Client) Tip(ctx context.Context, repo pull.Repo, branch string) (string, error) {
+	const operation = "read branch %s of %s"
+	var told struct {
+		Commit struct {
+			ID string `json:"id"`
+		} `json:"commit"`
+	}
+	_, err := c.getJSON(ctx, call{route: "/repos/:owner/:repo/branches/:branch"}, repoPath(repo)+"/branches/"+escapePath(branch), nil, &told)
+	if err == nil {
+		err = checkCommit(told.Commit.ID)
+	}
+	if err != nil {
+		return "", c.fail(err, nil, operation, branch, repo)
+	}
+	return told.Commit.ID, nil
+}
+
+// WorkflowFile returns the file of a workflow on a branch, or [ErrNotFound]. It
+// looks where Gitea does: in .gitea/workflows, and in .github/workflows where
+// the first does not exist. It makes three calls at most.
+func (c *Client) WorkflowFile(ctx context.Context, repo pull.Repo, branch, workflow string) ([]byte, error) {
+	data, err := c.workflowFile(ctx, renovateQuery{repo: repo, main: branch, workflow: workflow}, &renovateMemory{})
+	return data, c.fail(err, nil, "read workflow %s on %s in %s", c.clean(workflow), branch, repo)
 }
 
 // TestHook makes Gitea deliver a push of the default branch's head to a

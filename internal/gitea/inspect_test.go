@@ -1,6 +1,7 @@
 package gitea_test
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -123,7 +124,7 @@ func TestRepoInfo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := gitea.RepoInfo{Repo: repo, DefaultBranch: "main", Pulls: true, Permission: tt.want}
+		want := gitea.RepoInfo{Repo: repo, DefaultBranch: "main", Pulls: true, Actions: true, Permission: tt.want}
 		if diff := cmp.Diff(want, info); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -160,5 +161,41 @@ func TestHookFits(t *testing.T) {
 		if ours != want[0] || sealed != want[1] {
 			t.Errorf("%s: ours %v, sealed %v", url, ours, sealed)
 		}
+	}
+}
+
+func TestTipAndWorkflowFile(t *testing.T) {
+	s, client := inspected(t)
+	ctx := t.Context()
+	if err := s.CreateOrg(ctx, "ops"); err != nil {
+		t.Fatal(err)
+	}
+	repo, err := s.CreateRepo(ctx, "ops", "home-gitops", map[string]string{".github/workflows/ci.yaml": "on: [push]\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Grant(ctx, repo, "signalbox", giteatest.Admin); err != nil {
+		t.Fatal(err)
+	}
+	want, err := s.Tip(ctx, repo, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := client.Tip(ctx, repo, "main"); got != want || err != nil {
+		t.Errorf("tip %q, %v; want %q", got, err, want)
+	}
+	if _, err := client.Tip(ctx, repo, "gone"); !errors.Is(err, gitea.ErrNotFound) {
+		t.Errorf("a branch that is not there: %v", err)
+	}
+	if data, err := client.WorkflowFile(ctx, repo, "main", "ci.yaml"); string(data) != "on: [push]\n" || err != nil {
+		t.Errorf("workflow %q, %v", data, err)
+	}
+	// The second folder counts only where there is no first.
+	_, err = s.Push(ctx, repo, giteatest.Push{Branch: "main", As: "signalbox", Files: map[string]string{".gitea/workflows/other.yaml": "on: [push]\n"}, Message: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.WorkflowFile(ctx, repo, "main", "ci.yaml"); !errors.Is(err, gitea.ErrNotFound) {
+		t.Errorf("a workflow that Gitea does not look at: %v", err)
 	}
 }

@@ -36,7 +36,9 @@ func TestInspectWishes(t *testing.T) {
 		fact.WishObjects("prod", fact.ObjectsQuery{Resource: "secrets"}),
 		fact.WishRenovate("prod", fact.RenovateQuery{Namespace: "renovate", Name: "renovate"}),
 	}
-	may := func(r kube.Right) bool { return r.Resource != "volumes" && r.Name != "gone" && (r.Resource != "pods" || r.Verb != "get") }
+	may := func(r kube.Right) bool {
+		return r.Resource != "volumes" && r.Name != "gone" && (r.Resource != "pods" || r.Verb != "get")
+	}
 	got, err := kube.InspectWishes(t.Context(), kube.Config{
 		Cluster: "prod", Client: reviewed{c.Client(), may, nil}, Probe: c.Probe, Discovery: c.Discovery(),
 	}, wishes)

@@ -52,7 +52,7 @@ func (s *Server) repoJSON(r *repo, p Permission) *sdk.Repository {
 		ID: r.id, Owner: s.sdkUser(r.owner), Name: r.name, FullName: r.fullName(), Private: r.private,
 		HTMLURL: s.root + "/" + r.fullName(), URL: s.root + "/api/v1/repos/" + r.fullName(),
 		CloneURL: s.root + "/" + r.fullName() + ".git", DefaultBranch: "main", OpenPulls: open,
-		HasCode: true, HasPullRequests: true, ObjectFormatName: "sha1",
+		HasCode: true, HasPullRequests: true, HasActions: true, ObjectFormatName: "sha1",
 		Permissions: &sdk.Permission{Admin: p >= Admin, Push: p >= Write, Pull: p >= Read},
 	}
 }
