@@ -6,11 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
-	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"signalbox/internal/events"
 	"signalbox/internal/fact"
@@ -173,34 +169,11 @@ func (f *Facts) Sync(ctx context.Context) error { return f.bucket.Sync(ctx) }
 // [Bus.ConsumeEvents]; a new name starts with every fact that is stored. Facts
 // that change faster than h runs are handed over once, as they are then.
 func (f *Facts) Consume(ctx context.Context, name string, h func(context.Context, fact.Key) error) error {
-	b := f.bucket.b
-	return b.consume(ctx, consumer{
-		stream: f.bucket.stream,
-		label:  name,
-		config: jetstream.ConsumerConfig{
-			Durable:       name,
-			FilterSubject: bucketPrefix(bucketFacts) + ">",
-			DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
-			HeadersOnly:   true,
-			MaxAckPending: 1000,
-		},
-		maxDeliveries: b.cfg.MaxDeliveries,
-		handle: func(ctx context.Context, d delivery) error {
-			key, err := fact.ParseKey(strings.TrimPrefix(d.msg.Subject(), bucketPrefix(bucketFacts)))
-			if err != nil {
-				return events.Permanent(err)
-			}
-			wait, cancel := context.WithTimeout(ctx, 10*time.Second)
-			defer cancel()
-			if err := f.bucket.view.wait(wait, d.seq); err != nil {
-				return err
-			}
-			if f.Revision(key) < d.seq { // deleted, or replaced before the view saw it
-				if err := f.bucket.view.barrier(wait); err != nil {
-					return err
-				}
-			}
-			return h(ctx, key)
-		},
+	return f.bucket.consumeKeys(ctx, name, f.bucket.b.cfg.MaxDeliveries, func(ctx context.Context, key string) error {
+		k, err := fact.ParseKey(key)
+		if err != nil {
+			return events.Permanent(err)
+		}
+		return h(ctx, k)
 	})
 }
