@@ -73,7 +73,7 @@ func (f *feed) stop() {
 // half a minute after what went wrong once.
 func (f *feed) run(ctx context.Context) {
 	reflector := cache.NewReflectorWithOptions(f.listWatch(), nil, f.rows, cache.ReflectorOptions{
-		Name: f.stream.resource, TypeDescription: f.served.String(),
+		Name: f.stream.resource, TypeDescription: f.String(),
 	})
 	first := wait.Backoff{Duration: firstPause, Factor: 2, Jitter: 0.2, Steps: 10, Cap: maxPause}
 	pause := first

@@ -14,6 +14,10 @@ import (
 // labelWish stands for the kind in metrics of what is wished.
 const labelWish = "wish"
 
+// unknownAge is how old a fact must be that says that something is not known,
+// before whoever knows it says so again.
+const unknownAge = 30 * time.Second
+
 // errNoQuery is of a wish that names a fact and does not say what it is made of.
 var errNoQuery = errors.New("the wish does not say what is to be read")
 
@@ -48,8 +52,8 @@ func newWishes(w *Watcher) *wishes {
 	}
 }
 
-// Wish sets everything that is wished of the cluster; wishes for others are
-// left out. What is new is collected from now on; its fact says first that it
+// Wish sets everything that is wished of the cluster; wishes for others, and
+// those whose key is not that of their query, are left out. What is new is collected from now on; its fact says first that it
 // is not known yet, unless it is known at once. What is not wished any more is
 // not collected any more, and its fact is removed. It may be called at any
 // time, also before Run, and returns at once.
@@ -81,7 +85,7 @@ func (m *wishes) set(list []fact.Wish) {
 	keys := map[fact.Key]bool{}
 	changed := false
 	for _, wish := range list {
-		if wish.Key.Source != fact.SourceKube || wish.Key.Scope != m.w.cluster {
+		if k := queryKey(m.w.cluster, wish); k == (fact.Key{}) || k != wish.Key {
 			continue
 		}
 		keys[wish.Key] = true
@@ -98,6 +102,21 @@ func (m *wishes) set(list []fact.Wish) {
 	}
 	if changed {
 		m.nudge()
+	}
+}
+
+// queryKey returns the key of what a wish asks of a cluster, so that no wish
+// writes any other fact, or the zero key if it asks for nothing.
+func queryKey(cluster string, wish fact.Wish) fact.Key {
+	switch {
+	case wish.Objects != nil:
+		return fact.ObjectsKey(cluster, *wish.Objects)
+	case wish.Kured != nil:
+		return fact.KuredKey(cluster, *wish.Kured)
+	case wish.Renovate != nil:
+		return fact.RenovateCronJobKey(cluster, wish.Renovate.Namespace, wish.Renovate.Name)
+	default:
+		return fact.Key{}
 	}
 }
 
@@ -243,14 +262,19 @@ func (m *wishes) news(s *source, f *feed) {
 	}
 }
 
-// tidy writes the facts again that somebody else has removed, such as a replica
-// that does not know of a wish yet, and removes what nobody wishes for.
+// tidy has the facts looked at again that somebody else has removed, such as a
+// replica that does not know of a wish yet, or that one has called unknown that
+// cannot read what this one can and may be gone. It removes what nobody wishes
+// for.
 func (m *wishes) tidy() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k := range m.wanted {
-		if _, held := m.w.sink.Lookup(k); !held {
+		held, ok := m.w.sink.Lookup(k)
+		if !ok {
 			m.w.forget(k)
+		}
+		if watch := watchOf(&held); !ok || watch != nil && watch.State != fact.WatchSynced && time.Since(held.SeenAt) > unknownAge {
 			m.queue.Add(item{wish: k})
 		}
 	}

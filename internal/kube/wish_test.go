@@ -224,6 +224,30 @@ func TestWishesBeforeTheStart(t *testing.T) {
 	})
 }
 
+// A wish writes and removes no other fact than that of its query.
+func TestWishesThatMakeNoSense(t *testing.T) {
+	c, s := longhorn(t), newFakeSink()
+	c.Kustomization("flux-system", "apps").Ready(revA)
+	synctest.Test(t, func(t *testing.T) {
+		w, stop := start(t, "prod", c, s)
+		defer stop()
+		before := s.writes()
+		key := fact.Kube("prod", "Kustomization", "flux-system", "apps")
+		odd := []fact.Wish{{}, {Key: key}, {Key: key, Objects: &volumes}, {Key: fact.ProtectionKey(1, "main")}, {Key: fact.ClusterKey("prod"), Kured: &fact.KuredQuery{}}}
+		w.Wish(odd)
+		if n := w.wishes.size(); n != 0 {
+			t.Errorf("%d wishes were taken", n)
+		}
+		pass(time.Minute)
+		w.Wish(nil)
+		pass(time.Minute)
+		if n := s.writes() - before; n != 0 {
+			t.Errorf("%d facts were written", n)
+		}
+		wantReady(t, s, "apps", fact.True, revA)
+	})
+}
+
 func TestAwaitEnds(t *testing.T) {
 	c, s := longhorn(t), newFakeSink()
 	c.Break(slowly)
@@ -336,6 +360,35 @@ func TestTwoWatchersOnOneSink(t *testing.T) {
 			t.Errorf("%d fail, want 1", n)
 		}
 		stopSecond()
+	})
+}
+
+// What one replica cannot read, and then is gone, does not stay unknown while
+// another reads it.
+func TestReplicaThatIsCutOff(t *testing.T) {
+	c, s := longhorn(t), newFakeSink()
+	synctest.Test(t, func(t *testing.T) {
+		_, stop := start(t, "prod", c, s, wish(volumes)...)
+		defer stop()
+		pass(time.Minute)
+		cut := kubetest.New()
+		cut.Break(kubetest.Down)
+		_, stopCut := start(t, "prod", cut, s, wish(volumes)...)
+		settle()
+		wantFailing(t, s, volumes, fact.WatchFailing, "cannot be reached")
+		pass(2 * unknownAge)
+		wantFailing(t, s, volumes, fact.WatchSynced, "")
+		before := s.writes()
+		pass(time.Hour)
+		if n := s.writes() - before; n != 0 {
+			t.Errorf("%d facts were written by two who do not agree", n)
+		}
+		stopCut()
+		apply(t, c, volume("a", "faulted"))
+		pass(gather)
+		if n := s.answer(volumes).Failing.Count; n != 2 {
+			t.Errorf("%d fail, want 2", n)
+		}
 	})
 }
 
