@@ -22,7 +22,7 @@ func TestDocumentIsCurrent(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(head)
 	b.WriteString("| Command | Who | What it does |\n|---|---|---|\n")
-	for _, s := range command.Specs() {
+	for _, s := range command.PullSpecs() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.Usage, s.Who, s.Does)
 	}
 	b.WriteString(foot)

@@ -43,15 +43,16 @@ func Find(markdown string) Found {
 	if len(markdown) > maxSize {
 		return found
 	}
+	specs := PullSpecs()
 	for _, l := range Lines(markdown) {
 		m := line.FindStringSubmatch(strings.TrimSpace(l))
 		if m == nil {
 			continue
 		}
 		name := Name(strings.ToLower(m[1]))
-		spec, ok := specOf(name)
+		spec, ok := specOf(name, specs)
 		if !ok {
-			if s := nearest(string(name)); s != "" {
+			if s := nearest(string(name), specs); s != "" {
 				found.Unknown = append(found.Unknown, Unknown{Word: "/" + m[1], Suggest: s})
 			}
 			continue
@@ -82,12 +83,12 @@ func (f *Found) restrict() {
 
 // nearest returns the command that a word is a misspelling of, or "". A path or
 // another program's command is none.
-func nearest(word string) Name {
+func nearest(word string, specs []Spec) Name {
 	best, distance := Name(""), 3
-	for _, n := range names() {
-		d := levenshtein.ComputeDistance(word, n)
-		if d < distance && d*2 < len(n) {
-			best, distance = Name(n), d
+	for _, s := range specs {
+		d := levenshtein.ComputeDistance(word, string(s.Name))
+		if d < distance && d*2 < len(s.Name) {
+			best, distance = s.Name, d
 		}
 	}
 	return best

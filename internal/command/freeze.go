@@ -48,6 +48,12 @@ func parseFreeze(c *Command, args string) string {
 	return parseText(c, rest)
 }
 
+// isFreezeTime reports whether a word begins to say how long a freeze lasts.
+func isFreezeTime(word string) bool {
+	_, ok := parseLasts(strings.ToLower(word))
+	return ok || strings.EqualFold(word, "until")
+}
+
 func parseLasts(s string) (time.Duration, bool) {
 	m := freezeTime.FindStringSubmatch(s)
 	if m == nil {

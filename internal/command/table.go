@@ -1,5 +1,7 @@
 package command
 
+import "slices"
+
 // Name is the word of a command, without the slash.
 type Name string
 
@@ -17,57 +19,96 @@ const (
 	Help          Name = "help"
 )
 
+// The commands that only chat has.
+const (
+	Status      Name = "status"
+	Who         Name = "who"
+	List        Name = "list"
+	Health      Name = "health"
+	Subscribe   Name = "subscribe"
+	Unsubscribe Name = "unsubscribe"
+	Link        Name = "link"
+)
+
 // Cancel is the argument that takes a command back.
 const Cancel = "cancel"
 
-// Spec describes a command.
+// Spec describes a command, or one of its forms.
 type Spec struct {
 	Name Name
-	// Usage is how it is written.
+	// Usage is how it is written on a pull request, or empty where it cannot be
+	// given there.
 	Usage string
+	// Chat is how it is written in chat, or empty. PULL and REPO stand for what
+	// [Target] describes.
+	Chat string
 	// Who may give it, in words.
 	Who string
 	// Does is one sentence.
 	Does string
+	// about is what it is about in chat.
+	about about
 	// parse checks the arguments; it returns what is wrong with them.
 	parse func(*Command, string) string
 }
 
+// about is what a command of chat is about.
+type about int
+
+const (
+	// aboutNothing: signalbox itself, or who says it.
+	aboutNothing about = iota
+	// aboutPull: a pull request; that of the thread where none is named.
+	aboutPull
+	// aboutEither: a repository, or the one of a pull request.
+	aboutEither
+	// aboutRepo: a repository, which has to be named.
+	aboutRepo
+	// aboutAnyRepo: a repository, or all of them.
+	aboutAnyRepo
+)
+
 // Specs are all commands, in the order of the help.
 func Specs() []Spec {
 	return []Spec{
-		{Approve, "/approve [SHA]", "approvers, not the author", "Approve the head that is shown. With a SHA it is refused if the head is another.", parseApprove},
-		{Approve, "/approve cancel", "whoever approved", "Take your approval back.", parseApprove},
-		{Override, "/approve-override REASON", "the override list, not the author", "Pass what is unmet, unknown or unapproved now. It ends after its time, or with the next push.", parseOverride},
-		{Override, "/approve-override cancel", "the override list", "End the override.", parseOverride},
-		{Hold, "/hold [REASON]", "writers, and the author", "Stop the pull request until the hold is lifted.", parseText},
-		{Unhold, "/unhold", "the owner of the hold, or an approver", "Lift the hold.", parseNothing},
-		{Freeze, "/freeze DURATION [REASON]", "writers", "Stop every pull request of the repository for a time such as 30m, 2h, 1h30m or 3d, 14 days at most.", parseFreeze},
-		{Freeze, "/freeze until TIME [REASON]", "writers", "Stop every pull request of the repository until a time such as 2026-12-01T08:00Z.", parseFreeze},
-		{Unfreeze, "/unfreeze", "who froze, an approver, the override list", "End the freezes of the repository that you may end.", parseNothing},
-		{Recheck, "/recheck", "writers", "Read everything afresh and evaluate again now.", parseNothing},
-		{Merge, "/merge", "writers, where merging is enabled", "Merge as soon as everything is clear, after checking all of it again.", parseMerge},
-		{Merge, "/merge cancel", "writers", "Take the merge back.", parseMerge},
-		{Preconditions, "/preconditions", "readers", "Answer with the verdict.", parseNothing},
-		{Help, "/help", "anyone", "List the commands.", parseNothing},
+		{Approve, "/approve [SHA]", "approve PULL [SHA]", "approvers, not the author", "Approve the head that is shown. With a SHA it is refused if the head is another.", aboutPull, parseApprove},
+		{Approve, "/approve cancel", "approve PULL cancel", "whoever approved", "Take your approval back.", aboutPull, parseApprove},
+		{Override, "/approve-override REASON", "approve-override PULL REASON", "the override list, not the author", "Pass what is unmet, unknown or unapproved now. It ends after its time, or with the next push.", aboutPull, parseOverride},
+		{Override, "/approve-override cancel", "approve-override PULL cancel", "the override list", "End the override.", aboutPull, parseOverride},
+		{Hold, "/hold [REASON]", "hold PULL [REASON]", "writers, and the author", "Stop the pull request until the hold is lifted.", aboutPull, parseText},
+		{Unhold, "/unhold", "unhold PULL", "the owner of the hold, or an approver", "Lift the hold.", aboutPull, parseNothing},
+		{Freeze, "/freeze DURATION [REASON]", "freeze REPO DURATION [REASON]", "writers", "Stop every pull request of the repository for a time such as 30m, 2h, 1h30m or 3d, 14 days at most.", aboutEither, parseFreeze},
+		{Freeze, "/freeze until TIME [REASON]", "freeze REPO until TIME [REASON]", "writers", "Stop every pull request of the repository until a time such as 2026-12-01T08:00Z.", aboutEither, parseFreeze},
+		{Unfreeze, "/unfreeze", "unfreeze REPO", "who froze, an approver, the override list", "End the freezes of the repository that you may end.", aboutEither, parseNothing},
+		{Recheck, "/recheck", "recheck PULL", "writers", "Read everything afresh and evaluate again now.", aboutPull, parseNothing},
+		{Merge, "/merge", "merge PULL", "writers, where merging is enabled", "Merge as soon as everything is clear, after checking all of it again.", aboutPull, parseMerge},
+		{Merge, "/merge cancel", "merge PULL cancel", "writers", "Take the merge back.", aboutPull, parseMerge},
+		{Status, "", "status PULL", "anyone", "Say in short how it stands.", aboutPull, parseNothing},
+		{Preconditions, "/preconditions", "preconditions PULL", "readers", "Answer with the verdict.", aboutPull, parseNothing},
+		{Who, "", "who PULL", "anyone", "Say who can approve it.", aboutPull, parseNothing},
+		{List, "", "list [REPO]", "anyone", "List the open pull requests by how they stand.", aboutAnyRepo, parseNothing},
+		{Health, "", "health", "anyone", "Say which clusters are heard from.", aboutNothing, parseNothing},
+		{Subscribe, "", "subscribe REPO [PATH...] [sensitive]", "writers", "Show the pull requests of the repository in this room: all, or those that change one of the paths, or a sensitive one.", aboutRepo, parseNothing},
+		{Unsubscribe, "", "unsubscribe REPO", "writers", "Show them no longer.", aboutRepo, parseNothing},
+		{Link, "", "link", "anyone", "Tell signalbox which account in Gitea is yours.", aboutNothing, parseNothing},
+		{Help, "/help", "help", "anyone", "List the commands.", aboutNothing, parseNothing},
 	}
 }
 
-func specOf(n Name) (Spec, bool) {
-	for _, s := range Specs() {
-		if s.Name == n {
-			return s, true
-		}
-	}
-	return Spec{}, false
+// PullSpecs are those of the commands that can be given on a pull request.
+func PullSpecs() []Spec { return onlyThose(func(s Spec) bool { return s.Usage != "" }) }
+
+// ChatSpecs are those of the commands that can be given in chat.
+func ChatSpecs() []Spec { return onlyThose(func(s Spec) bool { return s.Chat != "" }) }
+
+func onlyThose(keep func(Spec) bool) []Spec {
+	return slices.DeleteFunc(Specs(), func(s Spec) bool { return !keep(s) })
 }
 
-func names() []string {
-	var out []string
-	for _, s := range Specs() {
-		if len(out) == 0 || out[len(out)-1] != string(s.Name) {
-			out = append(out, string(s.Name))
-		}
+func specOf(n Name, specs []Spec) (Spec, bool) {
+	i := slices.IndexFunc(specs, func(s Spec) bool { return s.Name == n })
+	if i < 0 {
+		return Spec{}, false
 	}
-	return out
+	return specs[i], true
 }

@@ -13,11 +13,11 @@ import (
 // comment; by it an answer is given once.
 func ReplyMarker(cause string) string { return "<!-- signalbox reply " + cause + " -->" }
 
-// Help lists the commands.
+// Help lists the commands of a pull request.
 func Help() string {
 	var b strings.Builder
 	b.WriteString("| Command | Who | What it does |\n|---|---|---|\n")
-	for _, s := range command.Specs() {
+	for _, s := range command.PullSpecs() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", code(s.Usage), inline(s.Who), inline(s.Does))
 	}
 	b.WriteString("\nA command is a line of its own in a new comment, or in the text of a review.\n")
