@@ -50,16 +50,22 @@ func (e *examiner) look(ctx context.Context) ([]doctor.Finding, []fix) {
 	findings := configurationFindings(e.warnings)
 	forge, usable := e.lookForge(ctx)
 	findings = append(findings, forge...)
-	rules := []*policy.File{e.operator()}
+	operator := e.operator()
+	findings = append(findings, doctor.Windows("configuration", operator, time.Now())...)
+	rules := []*policy.File{operator}
+	follows := map[string][]follow{}
 	var fixes []fix
 	if usable {
 		for _, r := range e.lookRepositories(ctx) {
 			findings = append(findings, r.findings...)
 			fixes = append(fixes, r.fixes...)
 			rules = append(rules, r.rules...)
+			for cluster, f := range r.follows {
+				follows[cluster] = append(follows[cluster], f)
+			}
 		}
 	}
-	findings = append(findings, e.lookClusters(ctx, rules)...)
+	findings = append(findings, e.lookClusters(ctx, rules, follows)...)
 	return append(findings, busFindings...), fixes
 }
 
@@ -98,14 +104,21 @@ func (e *examiner) lookForge(ctx context.Context) (findings []doctor.Finding, us
 }
 
 // lookClusters looks at every cluster, for what the rules ask about.
-func (e *examiner) lookClusters(ctx context.Context, rules []*policy.File) []doctor.Finding {
-	asked := doctor.Objects(clusterNames(e.clusters), rules...)
+func (e *examiner) lookClusters(ctx context.Context, rules []*policy.File, follows map[string][]follow) []doctor.Finding {
+	names := clusterNames(e.clusters)
+	asked, wished := doctor.Objects(names, rules...), doctor.Wishes(names, rules...)
 	seen := make([]doctor.Cluster, len(e.clusters))
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	for i, c := range e.clusters {
 		group.Go(func() error {
+			ctx, cancel := context.WithTimeoutCause(ctx, clusterTime, fmt.Errorf("no answer in %s", clusterTime))
+			defer cancel()
 			seen[i] = lookCluster(ctx, c, asked[c.Cluster])
+			if seen[i].Misconfigured == "" && seen[i].Fault == "" {
+				lookWishes(ctx, c, wished[c.Cluster], &seen[i])
+				e.lookFollowers(ctx, c, follows[c.Cluster], &seen[i])
+			}
 			return nil
 		})
 	}
@@ -122,8 +135,6 @@ func (e *examiner) lookClusters(ctx context.Context, rules []*policy.File) []doc
 const clusterTime = 30 * time.Second
 
 func lookCluster(ctx context.Context, c kube.Config, asked []doctor.Object) doctor.Cluster {
-	ctx, cancel := context.WithTimeoutCause(ctx, clusterTime, fmt.Errorf("no answer in %s", clusterTime))
-	defer cancel()
 	out := doctor.Cluster{Name: c.Cluster, Asked: asked}
 	objects := make([]kube.Object, len(asked))
 	for i, o := range asked {

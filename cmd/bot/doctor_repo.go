@@ -25,6 +25,8 @@ type seenRepository struct {
 	fixes    []fix
 	// rules are those of its policy files.
 	rules []*policy.File
+	// follows is what they ask about the repository, by the name of a cluster.
+	follows map[string]follow
 }
 
 func (e *examiner) lookRepositories(ctx context.Context) []seenRepository {
@@ -156,6 +158,7 @@ const maxBases = 20
 func (l *repoLook) policies(ctx context.Context) []base {
 	first := l.rules(ctx, l.info.DefaultBranch)
 	l.judge(ctx, first)
+	l.preconditions(ctx, first)
 	bases := []base{{l.info.DefaultBranch, l.merges(first)}}
 	for _, name := range l.named(ctx, first) {
 		r := l.rules(ctx, name)

@@ -24,12 +24,10 @@ func Objects(clusters []string, files ...*policy.File) map[string][]Object {
 			continue
 		}
 		for i := range f.Preconditions {
-			check := f.Preconditions[i].Flux
-			if check == nil {
+			o, ok := objectOf(&f.Preconditions[i])
+			if !ok {
 				continue
 			}
-			var o Object
-			o.Kind, o.Namespace, o.Name = check.Object()
 			for _, cluster := range reach(f, clusters) {
 				if !slices.Contains(out[cluster], o) {
 					out[cluster] = append(out[cluster], o)
@@ -41,6 +39,20 @@ func Objects(clusters []string, files ...*policy.File) map[string][]Object {
 		slices.SortFunc(list, func(a, b Object) int { return cmp.Compare(a.String(), b.String()) })
 	}
 	return out
+}
+
+// objectOf returns the object of Flux that a precondition names.
+func objectOf(p *policy.Precondition) (o Object, ok bool) {
+	switch {
+	case p.Flux != nil:
+		o.Kind, o.Namespace, o.Name = p.Flux.Object()
+	case p.DependsOn != nil && p.DependsOn.Kustomization != "":
+		o.Kind = "Kustomization"
+		o.Namespace, o.Name, _ = strings.Cut(p.DependsOn.Kustomization, "/")
+	default:
+		return o, false
+	}
+	return o, true
 }
 
 // reach returns the clusters that rules are likely about: those of the targets,
@@ -88,6 +100,15 @@ type Cluster struct {
 	// and Unread could not be looked for. Elsewhere are those of Absent that
 	// another cluster has.
 	Asked, Absent, Unread, Elsewhere []Object
+	// Wishes are what rules read beside Flux's objects, and Unlooked how many more
+	// of them there are. WishesFault is why the rights for them could not be asked
+	// for, or empty. Role is what gives the account those that it lacks, as YAML.
+	Wishes      []SeenWish
+	Unlooked    int
+	WishesFault string
+	Role        string
+	// Followers are the repositories of which rules ask what is applied.
+	Followers []Follower
 }
 
 // Judge judges a cluster.
@@ -118,9 +139,11 @@ func (c Cluster) Judge() []Finding {
 	c.rights(a)
 	c.kinds(a)
 	c.objects(a)
+	c.follows(a)
 	if len(a.findings) == 0 {
 		a.ok("cluster", "Kubernetes%s, with no more rights than needed; %s", ifThen(c.Version != "", " "+c.Version), c.installed())
 	}
+	c.wishes(a)
 	return a.findings
 }
 
@@ -153,8 +176,8 @@ func (c Cluster) rights(a *about) {
 		}
 		a.add(Finding{
 			Check: "cluster-rights", Severity: Warning, What: what,
-			Why:    "signalbox only lists and watches Flux's objects. Whoever gets hold of its credentials gets all of that.",
-			Remedy: "Give signalbox a service account of its own, with list and watch on Flux's kinds and nothing else.",
+			Why:    "signalbox only lists and watches what rules ask about. Whoever gets hold of its credentials gets all of that.",
+			Remedy: "Give signalbox a service account of its own, with list and watch on Flux's kinds and what rules ask about, and nothing else.",
 		})
 	}
 }

@@ -97,10 +97,11 @@ func (r Rules) Judge(repo string) []Finding {
 		})
 		return a.findings
 	}
-	preconditions, approvals := 0, 0
+	preconditions, approvals, clustered := 0, 0, false
 	for _, f := range r.files() {
 		preconditions += len(f.Preconditions)
 		approvals += len(f.Approvals)
+		clustered = clustered || slices.ContainsFunc(f.Preconditions, ofClusters)
 	}
 	if preconditions+approvals == 0 {
 		a.add(Finding{
@@ -112,7 +113,7 @@ func (r Rules) Judge(repo string) []Finding {
 	}
 	r.people(a)
 	r.approvals(a)
-	r.targets(a, preconditions)
+	r.targets(a, clustered)
 	r.override(a)
 	if len(a.findings) == 0 {
 		a.ok("policy", "%s and %s, and there are people to meet them", plural(preconditions, "precondition"), plural(approvals, "approval rule"))
@@ -243,9 +244,16 @@ func (r Rules) approvals(a *about) {
 	}
 }
 
-// targets tells of clusters that are not there.
-func (r Rules) targets(a *about, preconditions int) {
-	if preconditions > 0 && len(r.Clusters) == 0 {
+// ofClusters reports whether a precondition asks about clusters.
+func ofClusters(p policy.Precondition) bool {
+	return p.Flux != nil || p.Kured != nil || p.Objects != nil || p.Renovate != nil && p.Renovate.CronJob != "" ||
+		p.DependsOn != nil && p.DependsOn.Applied
+}
+
+// targets tells of clusters that are not there. Clustered says that there are
+// preconditions about clusters.
+func (r Rules) targets(a *about, clustered bool) {
+	if clustered && len(r.Clusters) == 0 {
 		a.add(Finding{
 			Check: "policy-clusters", Severity: Problem, What: "there are preconditions about clusters, and the configuration has no cluster",
 			Why: "They stay unknown, and nothing they are about is ever clear.", Remedy: "Add clusters: to the configuration.",
