@@ -15,6 +15,7 @@ import (
 // Names of what can be built.
 const (
 	nameEtcd                = "etcd"
+	nameDendrite            = "dendrite"
 	nameGitea               = "gitea"
 	nameGiteaPages          = "gitea-pages"
 	nameKubeAPIServer       = "kube-apiserver"
@@ -40,6 +41,10 @@ func recipes() []recipe {
 		{
 			name: nameEtcd, module: "go.etcd.io/etcd/server/v3", program: "go.etcd.io/etcd/server/v3",
 			cold: "a minute",
+		},
+		{
+			name: nameDendrite, module: "github.com/matrix-org/dendrite", program: "github.com/matrix-org/dendrite/cmd/dendrite",
+			cold: "2 minutes",
 		},
 		{
 			// Without a version the SDK refuses to talk to the server.
