@@ -11,8 +11,11 @@ import (
 
 // ChatCommand is a command as it was given in chat.
 type ChatCommand struct {
-	// Command is the same as on a pull request; its Problem is always empty.
+	// Command is the same as on a pull request, and its Line is as it would stand
+	// there; its Problem is always empty.
 	Command
+	// Said is what was said, with all white space as single spaces.
+	Said string
 	// Target is what it is about; zero is what the conversation is about.
 	Target Target
 	// Paths are the globs of a [Subscribe]; none are all paths. Sensitive asks
@@ -53,12 +56,12 @@ func ParseChat(text string) (ChatCommand, *ChatProblem) {
 	specs := ChatSpecs()
 	spec, ok := specOf(name, specs)
 	if !ok {
-		return ChatCommand{Command: Command{Line: said}}, &ChatProblem{
+		return ChatCommand{Said: said}, &ChatProblem{
 			Text:    quote(word) + " is no command",
 			Suggest: nearest(clip(string(name)), specs),
 		}
 	}
-	c := ChatCommand{Command: Command{Name: name, Line: said}}
+	c := ChatCommand{Command: Command{Name: name}, Said: said}
 	if problem := c.read(spec, args); problem != "" {
 		return c, &ChatProblem{Text: inChat(name, problem), Usages: usages(name, specs)}
 	}
@@ -75,6 +78,7 @@ func (c *ChatCommand) read(spec Spec, args string) string {
 	if named {
 		c.Target, args = target, rest
 	}
+	c.Line = strings.TrimSpace("/" + string(c.Name) + " " + args)
 	switch {
 	case spec.about == aboutRepo && !named:
 		return "it does not name a repository: " + howToNameRepo

@@ -19,7 +19,8 @@ type Command struct {
 	// just one of them is set.
 	Lasts time.Duration
 	Until time.Time
-	// Text is the reason that was given, or empty.
+	// Text is the reason that was given, or the code of a [Link] in upper case, or
+	// empty.
 	Text string
 	// Line is the line as it was written.
 	Line string
@@ -57,14 +58,25 @@ func parseOverride(c *Command, args string) string {
 	return parseText(c, args)
 }
 
-func parseMerge(c *Command, args string) string {
+func parseCancel(c *Command, args string) string {
 	switch {
 	case args == "":
 	case strings.EqualFold(args, Cancel):
 		c.Cancel = true
 	default:
-		return "after /merge comes nothing or \"cancel\""
+		return "after /" + string(c.Name) + " comes nothing or \"cancel\""
 	}
+	return ""
+}
+
+// codePattern is the form of a code, which is base32.
+var codePattern = regexp.MustCompile(`^[A-Za-z2-7]{8,64}$`)
+
+func parseCode(c *Command, args string) string {
+	if !codePattern.MatchString(args) {
+		return "after /link comes the code that signalbox gave you in chat"
+	}
+	c.Text = strings.ToUpper(args)
 	return ""
 }
 

@@ -19,7 +19,7 @@ const (
 	Help          Name = "help"
 )
 
-// The commands that only chat has.
+// The commands of chat; on a pull request there is only the answer to a [Link].
 const (
 	Status      Name = "status"
 	Who         Name = "who"
@@ -81,16 +81,18 @@ func Specs() []Spec {
 		{Freeze, "/freeze until TIME [REASON]", "freeze REPO until TIME [REASON]", "writers", "Stop every pull request of the repository until a time such as 2026-12-01T08:00Z.", aboutEither, parseFreeze},
 		{Unfreeze, "/unfreeze", "unfreeze REPO", "who froze, an approver, the override list", "End the freezes of the repository that you may end.", aboutEither, parseNothing},
 		{Recheck, "/recheck", "recheck PULL", "writers", "Read everything afresh and evaluate again now.", aboutPull, parseNothing},
-		{Merge, "/merge", "merge PULL", "writers, where merging is enabled", "Merge as soon as everything is clear, after checking all of it again.", aboutPull, parseMerge},
-		{Merge, "/merge cancel", "merge PULL cancel", "writers", "Take the merge back.", aboutPull, parseMerge},
+		{Merge, "/merge", "merge PULL", "writers, where merging is enabled", "Merge as soon as everything is clear, after checking all of it again.", aboutPull, parseCancel},
+		{Merge, "/merge cancel", "merge PULL cancel", "writers", "Take the merge back.", aboutPull, parseCancel},
 		{Status, "", "status PULL", "anyone", "Say in short how it stands.", aboutPull, parseNothing},
 		{Preconditions, "/preconditions", "preconditions PULL", "readers", "Answer with the verdict.", aboutPull, parseNothing},
 		{Who, "", "who PULL", "anyone", "Say who can approve it.", aboutPull, parseNothing},
 		{List, "", "list [REPO]", "anyone", "List the open pull requests by how they stand.", aboutAnyRepo, parseNothing},
 		{Health, "", "health", "anyone", "Say which clusters are heard from.", aboutNothing, parseNothing},
-		{Subscribe, "", "subscribe REPO [PATH...] [sensitive]", "writers", "Show the pull requests of the repository in this room: all, or those that change one of the paths, or a sensitive one.", aboutRepo, parseNothing},
+		{Subscribe, "", "subscribe REPO [PATH...] [sensitive]", "writers", "Show the pull requests of the repository in this room: all, or only those that change one of the paths, or with \"sensitive\" only those that somebody has to approve.", aboutRepo, parseNothing},
 		{Unsubscribe, "", "unsubscribe REPO", "writers", "Show them no longer.", aboutRepo, parseNothing},
-		{Link, "", "link", "anyone", "Tell signalbox which account in Gitea is yours.", aboutNothing, parseNothing},
+		{Link, "/link CODE", "", "whoever asked for the code", "Say that the account in chat that asked for the code is yours.", aboutNothing, parseCode},
+		{Link, "", "link", "anyone", "Get a code by which you show which account in Gitea is yours.", aboutNothing, parseCancel},
+		{Link, "", "link cancel", "whose account it is", "Take that back.", aboutNothing, parseCancel},
 		{Help, "/help", "help", "anyone", "List the commands.", aboutNothing, parseNothing},
 	}
 }
