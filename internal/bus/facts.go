@@ -169,7 +169,7 @@ func (f *Facts) Sync(ctx context.Context) error { return f.bucket.Sync(ctx) }
 // [Bus.ConsumeEvents]; a new name starts with every fact that is stored. Facts
 // that change faster than h runs are handed over once, as they are then.
 func (f *Facts) Consume(ctx context.Context, name string, h func(context.Context, fact.Key) error) error {
-	return f.bucket.consumeKeys(ctx, name, f.bucket.b.cfg.MaxDeliveries, func(ctx context.Context, key string) error {
+	return f.bucket.consumeKeys(ctx, name, "", f.bucket.b.cfg.MaxDeliveries, func(ctx context.Context, key string) error {
 		k, err := fact.ParseKey(key)
 		if err != nil {
 			return events.Permanent(err)

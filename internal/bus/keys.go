@@ -15,22 +15,28 @@ import (
 // [Bus.ConsumeEvents]; a new name starts with every value that is stored. Values
 // that change faster than h runs are handed over once, as they are then.
 //
+// Under narrows it to the keys that begin with some tokens, such as "slack"; empty
+// means all.
+//
 // What fails is tried again for ever: h makes something true, and there is
 // nothing to put aside. A permanent error ends it for this change.
-func (k *Bucket[T]) ConsumeKeys(ctx context.Context, name string, h func(ctx context.Context, key string) error) error {
-	return k.consumeKeys(ctx, name, math.MaxInt, h)
+func (k *Bucket[T]) ConsumeKeys(ctx context.Context, name, under string, h func(ctx context.Context, key string) error) error {
+	return k.consumeKeys(ctx, name, under, math.MaxInt, h)
 }
 
 // keyWait bounds how long a message waits for the view to have what it says.
 const keyWait = 10 * time.Second
 
-func (k *Bucket[T]) consumeKeys(ctx context.Context, name string, maxDeliveries int, h func(ctx context.Context, key string) error) error {
+func (k *Bucket[T]) consumeKeys(ctx context.Context, name, under string, maxDeliveries int, h func(ctx context.Context, key string) error) error {
+	if under != "" {
+		under += "."
+	}
 	return k.b.consume(ctx, consumer{
 		stream: k.stream,
 		label:  name,
 		config: jetstream.ConsumerConfig{
 			Durable:       name,
-			FilterSubject: bucketPrefix(k.name) + ">",
+			FilterSubject: bucketPrefix(k.name) + under + ">",
 			DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
 			HeadersOnly:   true,
 			MaxAckPending: 1000,

@@ -34,6 +34,8 @@ type Ledger struct {
 	// freezes are the keys of the entries that act on a whole repository, by its
 	// id.
 	freezes map[int64]map[string]struct{}
+	// links are the keys of the entries about an account of a chat.
+	links map[string]map[string]struct{}
 }
 
 // OpenLedger makes the ledger if it is missing and returns when it is loaded.
@@ -49,6 +51,7 @@ func OpenLedger(ctx context.Context, b *Bus) (*Ledger, error) {
 	l := &Ledger{
 		bucket: &Bucket[decision.Entry]{b: b, name: bucketDecisions, stream: ledgerStream().Name, view: v},
 		byPull: map[pull.Ref]map[string]decision.Entry{}, freezes: map[int64]map[string]struct{}{},
+		links: map[string]map[string]struct{}{},
 	}
 	l.bucket.OnChange(l.index)
 	return l, nil
@@ -82,6 +85,12 @@ func (l *Ledger) index(key string, _, now *decision.Entry) {
 			l.freezes[now.Repo.ID] = map[string]struct{}{}
 		}
 		l.freezes[now.Repo.ID][key] = struct{}{}
+	}
+	if now.Kind == decision.Link || now.Kind == decision.Unlink {
+		if l.links[now.User] == nil {
+			l.links[now.User] = map[string]struct{}{}
+		}
+		l.links[now.User][key] = struct{}{}
 	}
 }
 
@@ -122,6 +131,15 @@ func (l *Ledger) Entries(ref pull.Ref) decision.Ledger {
 func (l *Ledger) Freezes(repo int64) decision.Ledger {
 	l.mu.RLock()
 	keys := slices.Collect(maps.Keys(l.freezes[repo]))
+	l.mu.RUnlock()
+	return l.ordered(keys)
+}
+
+// Links returns the entries about who an account of a chat is, in the order of
+// the server. The account is written "platform/id".
+func (l *Ledger) Links(user string) decision.Ledger {
+	l.mu.RLock()
+	keys := slices.Collect(maps.Keys(l.links[user]))
 	l.mu.RUnlock()
 	return l.ordered(keys)
 }

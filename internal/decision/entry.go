@@ -28,6 +28,10 @@ const (
 	// Merged and MergeFailed end a [Merge].
 	Merged      Kind = "merged"
 	MergeFailed Kind = "merge-failed"
+	// Link says that an account of a chat is the person's, and Unlink that it is
+	// not any more. Both act everywhere.
+	Link   Kind = "link"
+	Unlink Kind = "unlink"
 	// Refused is a command that was not carried out; it decides nothing.
 	Refused Kind = "refused"
 	// Answered is a command that only asked; it decides nothing.
@@ -41,7 +45,7 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		Approve, ApproveCancel, Override, OverrideCancel, Hold, Unhold, Freeze, Unfreeze,
-		Merge, MergeCancel, Merged, MergeFailed, Refused, Answered, Edited,
+		Merge, MergeCancel, Merged, MergeFailed, Link, Unlink, Refused, Answered, Edited,
 	}
 }
 
@@ -56,6 +60,9 @@ type Entry struct {
 	// leads there, or is empty.
 	Place string `json:"place"`
 	URL   string `json:"url,omitempty"`
+	// User is the account of a chat, as "platform/id": the one that said it, or
+	// that a [Link] is about; empty for what was said in Gitea.
+	User string `json:"user,omitempty"`
 	// Command is the line as it was written.
 	Command string `json:"command,omitempty"`
 
@@ -107,6 +114,8 @@ func (e Entry) Check() error {
 		return fmt.Errorf("decision %s names no pull request", e.ID)
 	case e.By.ID <= 0:
 		return fmt.Errorf("decision %s names no person", e.ID)
+	case (e.Kind == Link || e.Kind == Unlink) && e.User == "":
+		return fmt.Errorf("decision %s names no account of a chat", e.ID)
 	case e.At.IsZero():
 		return fmt.Errorf("decision %s has no time", e.ID)
 	case e.Kind == Freeze && !e.Until.After(e.At):

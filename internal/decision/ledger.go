@@ -101,6 +101,21 @@ func (l Ledger) Holds() []Entry {
 	return out
 }
 
+// Linked returns the entry that says whose an account of a chat is: the last of
+// those about it, unless that takes the link back. The ledger holds the entries
+// about one account.
+func (l Ledger) Linked() (Entry, bool) {
+	for i := len(l) - 1; i >= 0; i-- {
+		switch l[i].Kind {
+		case Link:
+			return l[i], true
+		case Unlink:
+			return Entry{}, false
+		}
+	}
+	return Entry{}, false
+}
+
 // MergeRequest returns the request to merge that fits the target and is not
 // over: a push, a changed base, a hold, a cancellation and an outcome end it.
 func (l Ledger) MergeRequest(t Target) (Entry, bool) {

@@ -220,3 +220,23 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+func TestLinked(t *testing.T) {
+	link := func(kind decision.Kind, id int64) decision.Entry {
+		return decision.Entry{Kind: kind, By: pull.Person{ID: id}, User: "slack/U1"}
+	}
+	for name, tt := range map[string]struct {
+		ledger decision.Ledger
+		want   int64
+	}{
+		"nobody":             {nil, 0},
+		"the last one":       {decision.Ledger{link(decision.Link, 1), link(decision.Link, 2)}, 2},
+		"taken back":         {decision.Ledger{link(decision.Link, 1), link(decision.Unlink, 1)}, 0},
+		"taken back, and on": {decision.Ledger{link(decision.Link, 1), link(decision.Unlink, 1), link(decision.Link, 3)}, 3},
+	} {
+		e, ok := tt.ledger.Linked()
+		if e.By.ID != tt.want || ok != (tt.want != 0) {
+			t.Errorf("%s: it is %d, %t, want %d", name, e.By.ID, ok, tt.want)
+		}
+	}
+}
