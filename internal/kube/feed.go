@@ -17,8 +17,9 @@ import (
 )
 
 // pageSize is how many objects are asked for at once, where they are listed and
-// not streamed.
-const pageSize = 500
+// not streamed. Of several kinds at once, what is decoded and dropped again is
+// most of what is in memory.
+const pageSize = 50
 
 // feed reads the objects of one resource into rows, from its start until it is
 // stopped.
