@@ -22,6 +22,7 @@ type Config struct {
 	// Bots are logins whose reviews never count. The account of signalbox
 	// belongs to them too; its login is not known here.
 	Bots []string
+	Chat Chat
 	// Policy holds the operator's rules; nil if there are none.
 	Policy *policy.Policy
 	Bus    Bus
@@ -149,6 +150,8 @@ func (c Config) LogValue() slog.Value {
 		slog.Any("repositories", repositories),
 		slog.Any("clusters", clusters),
 		slog.Bool("policy", c.Policy != nil),
+		slog.Bool("slack", c.Chat.Slack != nil),
+		slog.Bool("matrix", c.Chat.Matrix != nil),
 		slog.String("listen", c.Listen),
 		slog.Group("timing",
 			"debounce", c.Timing.Debounce, "maxWait", c.Timing.MaxWait,

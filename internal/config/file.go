@@ -27,6 +27,8 @@ type File struct {
 	// Bots are accounts, by login in any letter case, whose reviews never
 	// count. The account of signalbox is always one of them.
 	Bots []string `yaml:"bots" json:"bots,omitempty"`
+	// Chat is where people talk to signalbox beside Gitea.
+	Chat ChatFile `yaml:"chat" json:"chat,omitzero"`
 	// Policy holds rules for every repository, in the form of the file
 	// .gitea/signalbox.yaml. No repository can weaken them.
 	Policy *policy.File `yaml:"policy" json:"policy,omitempty"`

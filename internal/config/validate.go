@@ -34,6 +34,7 @@ func (l *loader) config(f *File) *Config {
 	c.Repositories = l.repositories(f.Repositories)
 	c.Clusters = l.clusters(f.Clusters)
 	c.Bots = l.bots(f.Bots)
+	c.Chat = l.chat(f)
 	c.Policy = l.policy(f)
 	c.Bus = l.bus(&f.Bus)
 	c.Listen = l.listen(f.HTTP.Listen)
