@@ -13,11 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"signalbox/internal/bus"
 	"signalbox/internal/config"
 	"signalbox/internal/fact"
 	"signalbox/internal/handlers"
 	"signalbox/internal/kube"
 	"signalbox/internal/policy"
+	"signalbox/internal/pull"
 	"signalbox/internal/render"
 )
 
@@ -33,6 +35,10 @@ func newCheckCommand() *cobra.Command {
 With --explain all evidence is printed as a tree: what was looked at, and when.
 With --policy a file is evaluated in the place of the policy on the base branch:
 what would be, if it were merged?
+
+Approvals by command, overrides, holds and freezes count where the ledger can be
+read: from the signalbox that runs with the same data folder, or from an external
+bus. The last line says whether it was.
 
 The exit code is 0 for clear, 1 for waiting or blocked, and 2 if signalbox could
 not decide, so that a pipeline can use it.`,
@@ -52,19 +58,8 @@ not decide, so that a pipeline can use it.`,
 			if err != nil {
 				return err
 			}
-			v, err := checkOnce(cmd.Context(), c, target, instead, patience)
-			if err != nil {
-				return err
-			}
-			out := cmd.OutOrStdout()
-			show := render.Terminal
-			if explain {
-				show = render.Explain
-			}
-			if _, err := io.WriteString(out, show(v, showsColor(out))); err != nil {
-				return fmt.Errorf("print the verdict: %w", err)
-			}
-			return verdictCode(v.State())
+			k := checker{config: c, clusters: clusterConfigs(c), bus: busConfig(c), patience: patience, instead: instead}
+			return k.command(cmd.Context(), cmd.OutOrStdout(), target, explain)
 		},
 	}
 	configFlag(cmd, &path)
@@ -116,53 +111,84 @@ func parseTarget(s string) (target, error) {
 	return target{owner, name, n}, nil
 }
 
-// checkOnce watches the clusters until they are known, or for as long as
-// patience lasts, and evaluates. What is not known by then is unknown.
-func checkOnce(ctx context.Context, c *config.Config, t target, instead *handlers.Document, patience time.Duration) (*policy.Verdict, error) {
-	quiet := slog.New(slog.DiscardHandler)
-	forge, err := newForge(c, quiet, nil)
+// checker evaluates a pull request once.
+type checker struct {
+	config   *config.Config
+	clusters []kube.Config
+	bus      bus.Config
+	// patience is how long the clusters are waited for.
+	patience time.Duration
+	// instead stands for the policy of the base branch, if it is set.
+	instead *handlers.Document
+}
+
+// command prints the verdict, and returns it as an exit code.
+func (k checker) command(ctx context.Context, out io.Writer, t target, explain bool) error {
+	v, ledger, err := k.once(ctx, t)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	show := render.Terminal
+	if explain {
+		show = render.Explain
+	}
+	if _, err := fmt.Fprintf(out, "%s\n%s\n", show(v, showsColor(out)), ledger); err != nil {
+		return fmt.Errorf("print the verdict: %w", err)
+	}
+	return verdictCode(v.State())
+}
+
+// once watches the clusters until they are known, or for as long as patience
+// lasts, and evaluates. What is not known by then is unknown. It also returns what
+// is to be said of the ledger.
+func (k checker) once(ctx context.Context, t target) (v *policy.Verdict, ledger string, err error) {
+	quiet := slog.New(slog.DiscardHandler)
+	forge, err := newForge(k.config, quiet, nil)
+	if err != nil {
+		return nil, "", err
 	}
 	repo, _, err := forge.Repo(ctx, t.owner, t.name)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	policies, err := handlers.NewPolicies(c.Policy)
+	policies, err := handlers.NewPolicies(k.config.Policy)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	facts := &memoryFacts{facts: map[fact.Key]fact.Fact{}}
-	clusters := clusterConfigs(c)
-	watchers, stop, err := watch(ctx, clusters, facts, patience)
+	watchers, stop, err := k.watch(ctx, facts)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer stop()
+	decisions, ledger := k.decisions(ctx, pull.Ref{RepoID: repo.ID, Number: t.number})
 	demand := &handlers.Demand{
-		Index: handlers.NewIndex(), Clusters: clusterCollectors(clusters, watchers), Patience: patience, Now: time.Now,
+		Index: handlers.NewIndex(), Clusters: clusterCollectors(k.clusters, watchers), Patience: k.patience, Now: time.Now,
 		Forge: &handlers.ForgeFacts{
-			Forge: forge, Facts: facts, RenovateAccounts: c.Bots, Every: time.Hour, Now: time.Now,
+			Forge: forge, Facts: facts, RenovateAccounts: k.config.Bots, Every: time.Hour, Now: time.Now,
 			Repositories: handlers.NewRepositories(forge, []handlers.RepositorySetting{{Owner: repo.Owner, Name: repo.Name}}),
 		},
 	}
 	e := &handlers.Evaluator{
 		Forge: forge, Facts: facts, Policies: policies, Demand: demand, Account: handlers.NewAccount(forge),
-		Clusters: clusterNames(clusters), Bots: bots(c), Log: quiet, Now: time.Now,
+		People: handlers.NewPeople(forge, time.Now), Clusters: clusterNames(k.clusters), Bots: bots(k.config), Log: quiet, Now: time.Now,
 	}
-	return e.Look(ctx, repo, t.number, instead)
+	v, err = e.Look(ctx, repo, t.number, k.instead, decisions)
+	return v, ledger, err
 }
 
 // watch watches all clusters until stop is called, and returns when they are
 // known or patience is at its end.
-func watch(ctx context.Context, clusters []kube.Config, facts *memoryFacts, patience time.Duration) (watchers []*kube.Watcher, stop func(), err error) {
+func (k checker) watch(ctx context.Context, facts *memoryFacts) (watchers []*kube.Watcher, stop func(), err error) {
 	running, cancel := context.WithCancel(ctx)
 	var ended sync.WaitGroup
 	stop = func() {
 		cancel()
 		ended.Wait()
 	}
-	for _, cluster := range clusters {
+	for _, cluster := range k.clusters {
+		// Nothing is known from before, so no list is given up earlier.
+		cluster.Limits.Start = k.patience
 		w, err := kube.New(cluster, facts, slog.New(slog.DiscardHandler), nil)
 		if err != nil {
 			stop()
@@ -172,71 +198,8 @@ func watch(ctx context.Context, clusters []kube.Config, facts *memoryFacts, pati
 		// Run returns nil always; see there.
 		ended.Go(func() { _ = w.Run(running) })
 	}
-	known, cancelKnown := context.WithTimeout(ctx, patience)
+	known, cancelKnown := context.WithTimeout(ctx, k.patience)
 	defer cancelKnown()
 	awaitSettled(known, watchers)
 	return watchers, stop, nil
 }
-
-// memoryFacts holds facts for as long as a command runs. It implements
-// [kube.Sink] and [handlers.FactReader].
-type memoryFacts struct {
-	mu    sync.Mutex
-	facts map[fact.Key]fact.Fact
-}
-
-// Lookup implements [kube.Reader].
-func (m *memoryFacts) Lookup(k fact.Key) (fact.Fact, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f, ok := m.facts[k]
-	return f, ok
-}
-
-// Select implements [kube.Reader].
-func (m *memoryFacts) Select(source, scope, kind string) []fact.Fact {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var out []fact.Fact
-	for k, f := range m.facts {
-		if k.Source == source && k.Scope == scope && k.Kind == kind {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
-// Put implements [kube.Writer]. There is one writer, so the last value wins.
-func (m *memoryFacts) Put(_ context.Context, f fact.Fact) (bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	changed := !m.facts[f.Key].Same(f)
-	m.facts[f.Key] = f
-	return changed, nil
-}
-
-// PutAfterList implements [kube.Writer].
-func (m *memoryFacts) PutAfterList(ctx context.Context, f fact.Fact) (bool, error) {
-	return m.Put(ctx, f)
-}
-
-// Delete implements [handlers.FactStore].
-func (m *memoryFacts) Delete(_ context.Context, k fact.Key) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.facts, k)
-	return nil
-}
-
-// Beat implements [kube.Writer]: a cluster that was heard from is not silent.
-func (m *memoryFacts) Beat(ctx context.Context, cluster string, at time.Time) error {
-	_, err := m.Put(ctx, fact.Fact{Key: fact.HeartbeatKey(cluster), Since: at, SeenAt: at, Heartbeat: &fact.Heartbeat{}})
-	return err
-}
-
-// Revision implements [handlers.FactReader]; nothing is written while a verdict
-// is made.
-func (*memoryFacts) Revision(fact.Key) uint64 { return 0 }
-
-// Sync implements [handlers.FactReader].
-func (*memoryFacts) Sync(context.Context) error { return nil }

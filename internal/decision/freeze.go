@@ -9,6 +9,17 @@ import (
 // It is bound to the one where it was said all the same.
 func (e Entry) OfRepo() bool { return e.Kind == Freeze || e.Kind == Unfreeze }
 
+// OfRepo returns the entries that act on every pull request of a repository.
+func (l Ledger) OfRepo(repo int64) Ledger {
+	var out Ledger
+	for _, e := range l {
+		if e.OfRepo() && e.Repo.ID == repo {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // Freezes returns the freezes that are in force at a time: those that have not
 // ended by themselves and were not lifted. A freeze stops a whole repository, so
 // this is asked of the entries of all its pull requests. No push, no merge and no

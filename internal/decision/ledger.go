@@ -7,9 +7,20 @@ import (
 	"signalbox/internal/pull"
 )
 
-// Ledger is the entries of one pull request, or the freezes of one repository, in
+// Ledger is entries, all of them or those of one pull request or repository, in
 // the order of the ledger.
 type Ledger []Entry
+
+// Of returns the entries of one pull request.
+func (l Ledger) Of(ref pull.Ref) Ledger {
+	var out Ledger
+	for _, e := range l {
+		if e.Ref() == ref {
+			out = append(out, e)
+		}
+	}
+	return out
+}
 
 // Target is what decisions are asked about: a pull request as it is now.
 type Target struct {

@@ -33,6 +33,10 @@ func Explain(v *policy.Verdict, color bool) string {
 		p.b.WriteByte('\n')
 		approvalNode(a).write(&p.b, "", "")
 	}
+	if v.Proposed != nil {
+		p.b.WriteByte('\n')
+		proposedNode(v.Proposed).write(&p.b, "", "")
+	}
 	if len(v.Policies) > 0 {
 		fmt.Fprintf(&p.b, "\npolicies: %s\n", printable(strings.Join(v.Policies, ", ")))
 	}
@@ -100,6 +104,21 @@ func evidenceNodes(ev []policy.Evidence) []node {
 		nodes = append(nodes, node{strings.TrimSuffix(oneLine(e.Label)+": "+e.Value, ": "), evidenceNodes(e.Parts)})
 	}
 	return nodes
+}
+
+// proposedNode is the policy that the pull request brings.
+func proposedNode(proposed *policy.Proposed) *node {
+	if len(proposed.Problems) > 0 {
+		n := &node{text: "the policy in this pull request is not valid"}
+		for _, problem := range proposed.Problems {
+			n.add("%s", problem)
+		}
+		return n
+	}
+	n := &node{text: "by the policy in this pull request"}
+	n.add("preconditions %s: %s", proposed.Preconditions.State, proposed.Preconditions.Reason)
+	n.add("approval %s: %s", proposed.Approval.State, proposed.Approval.Reason)
+	return n
 }
 
 func approvalNode(a policy.ApprovalResult) *node {
