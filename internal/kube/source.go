@@ -162,8 +162,9 @@ func (s *source) size() (n int) {
 // has ended.
 func (s *source) run(ctx context.Context) {
 	defer s.put(nil, nil)
-	timer := time.NewTimer(0)
+	timer := stoppedTimer()
 	defer timer.Stop()
+	s.nudge()
 	for {
 		select {
 		case <-ctx.Done():
