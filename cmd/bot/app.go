@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"signalbox/internal/bus"
+	"signalbox/internal/chat"
 	"signalbox/internal/config"
 	"signalbox/internal/doctor"
 	"signalbox/internal/events"
@@ -33,6 +34,8 @@ type appConfig struct {
 	clusters []kube.Config
 	bus      bus.Config
 	log      *slog.Logger
+	// makeAdapters connect to the chats that are configured.
+	makeAdapters map[chat.Platform]makeAdapter
 }
 
 // app is signalbox, wired together.
@@ -52,6 +55,8 @@ type app struct {
 	demand     *handlers.Demand
 	// wished is sent to after what verdicts wish for changed.
 	wished chan struct{}
+	// chats is nil where no chat is configured.
+	chats *chats
 }
 
 // Names of the durable consumers. They stay the same for ever: a new name
@@ -168,7 +173,7 @@ func (a *app) wire(ctx context.Context) error {
 		Clusters: clusterNames(a.clusters), Bots: bots(a.config),
 		Meter: meter, Log: a.log, Now: time.Now, Grace: grace, Ripen: ripen,
 	}
-	return nil
+	return a.wireChats(ctx, records, index, repositories)
 }
 
 // clusterCollectors are the watchers by the names of their clusters.
@@ -211,6 +216,9 @@ func (a *app) run(ctx context.Context) error {
 		a.settle(ctx)
 		return a.bus.Work().Consume(ctx, a.evaluator.Handle)
 	})
+	if a.chats != nil {
+		a.chats.run(ctx, group, a.bus)
+	}
 	clock := schedule.Interval{Name: handlers.ReconcileTick, Every: a.config.Timing.Reconcile, Publish: a.bus.Publish, Log: a.log}
 	group.Go(func() error { return clock.Run(ctx) })
 	err := group.Wait()

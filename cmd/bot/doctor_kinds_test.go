@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,9 +25,7 @@ func kindsClinic(t *testing.T, preconditions string, files map[string]string) *c
 		policy.Path: "version: 1\npreconditions:\n" + preconditions +
 			"approvals: [{name: owners, from: {users: [alice, carol]}}]\noverride: {from: {users: [alice]}}\n",
 	}
-	for path, text := range files {
-		all[path] = text
-	}
+	maps.Copy(all, files)
 	c := newClinic(t, all)
 	c.protect(nil)
 	c.start(worldOptions{})

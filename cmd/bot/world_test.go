@@ -12,6 +12,7 @@ import (
 
 	"signalbox/internal/bus"
 	"signalbox/internal/bus/bustest"
+	"signalbox/internal/chat"
 	"signalbox/internal/config"
 	"signalbox/internal/events"
 	"signalbox/internal/fact"
@@ -72,6 +73,8 @@ type worldOptions struct {
 	adjust func(*config.Config)
 	// unread does not wait for the cluster.
 	unread bool
+	// chats are those that signalbox talks in.
+	chats map[chat.Platform]makeAdapter
 }
 
 // newWorld makes the world; signalbox is not started yet.
@@ -150,7 +153,7 @@ func (w *world) start(o worldOptions) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	w.app, err = newApp(ctx, appConfig{
-		config: c, listener: listener, log: bustest.Logger(w.t),
+		config: c, listener: listener, log: bustest.Logger(w.t), makeAdapters: o.chats,
 		clusters: []kube.Config{{Cluster: "prod", Client: w.cluster.Client(), Probe: w.cluster.Probe, Discovery: w.cluster.Discovery(), Limits: kube.Limits{ProbeEvery: 200 * time.Millisecond}}},
 		bus: bus.Config{
 			Embedded: bus.Embedded{Dir: w.dir, SyncInterval: time.Minute},

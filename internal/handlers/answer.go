@@ -38,6 +38,9 @@ func (r *run) answer(ctx context.Context, s spoken, replies []reply) error {
 	if len(replies) == 0 {
 		return nil
 	}
+	if s.request != nil {
+		return r.reply(ctx, s.request, replies)
+	}
 	if s.comment != 0 {
 		reaction := reactionDone
 		if slices.ContainsFunc(replies, func(p reply) bool { return p.refused }) {

@@ -39,19 +39,24 @@ type request struct {
 	place place
 }
 
-// place is where a command was given: a comment, or a review if that is set.
+// place is where a command was given: a comment, or a review or a request from a
+// chat if that is set.
 type place struct {
 	name string
 	// comment takes the reactions; a review has one too, which only the timeline
 	// tells. Zero takes none.
 	comment int64
 	review  *pull.Review
+	request *Request
 	url     string
 }
 
 // id names the place, such as "comment/12".
 func (p place) id() string {
-	if p.review != nil {
+	switch {
+	case p.request != nil:
+		return p.request.Cause
+	case p.review != nil:
 		return fmt.Sprintf("review/%d", p.review.ID)
 	}
 	return decision.CommentID(p.comment)
@@ -97,6 +102,11 @@ func (r *run) spokenTexts(reviews []pull.Review) []spoken {
 			found: command.Find(review.Body),
 		}
 		if review.State != pull.Pending && r.counts(s, review.SubmittedAt) {
+			all = append(all, s)
+		}
+	}
+	for _, s := range r.requestTexts() {
+		if r.counts(s, r.Now()) {
 			all = append(all, s)
 		}
 	}
@@ -316,11 +326,15 @@ func no(format string, args ...any) result { return result{why: fmt.Sprintf(form
 
 // entry makes an entry for a command, bound to the pull request as it is.
 func (r *run) entry(kind decision.Kind, q request) decision.Entry {
-	return decision.Entry{
+	e := decision.Entry{
 		ID: q.id, Kind: kind, By: q.by, Place: q.place.name, URL: q.place.url, Command: q.Line,
 		Repo: r.repo, Number: r.pull.Number, Base: r.pull.Base.Name, Head: r.pull.Head.SHA,
 		Retargets: r.retargets, Reviews: r.submitted(q.by), At: q.at.UTC(), Reason: q.Text,
 	}
+	if q.place.request != nil {
+		e.User = q.place.request.User.String()
+	}
+	return e
 }
 
 // submitted returns the ids of a person's submitted reviews.

@@ -34,6 +34,8 @@ func (r *run) carryOut(ctx context.Context, in *Inputs, q request) (result, erro
 		return r.recheck(ctx, in, q)
 	case command.Preconditions:
 		return r.tell(ctx, in, q)
+	case command.Link:
+		return r.link(ctx, q)
 	case command.Help:
 		return result{entry: r.entry(decision.Answered, q), say: render.Help()}, nil
 	default:
@@ -85,6 +87,12 @@ func (r *run) meant(in *Inputs, q request) (string, error) {
 	case q.SHA != "" && !strings.HasPrefix(head, q.SHA):
 		return fmt.Sprintf("it names %s, and the head is %s now.", short(q.SHA), short(head)), nil
 	case q.SHA != "":
+		return "", nil
+	case q.place.request != nil && q.place.request.Head == "":
+		return fmt.Sprintf("it does not say which head it means. Name it: `%s %s`.", q.Name, short(head)), nil
+	case q.place.request != nil && q.place.request.Head != head:
+		return fmt.Sprintf("it was about %s, and the head is %s now.", short(q.place.request.Head), short(head)), nil
+	case q.place.request != nil:
 		return "", nil
 	case q.place.review != nil && q.place.review.Commit != head:
 		return fmt.Sprintf("the review was of %s, and the head is %s now.", short(q.place.review.Commit), short(head)), nil
@@ -217,3 +225,24 @@ func (r *run) askToMerge(ctx context.Context, in *Inputs, q request) (result, er
 }
 
 func short(sha string) string { return sha[:min(len(sha), 10)] }
+
+// link takes the code of an account of a chat: whoever writes it here is the one
+// whose account that is.
+func (r *run) link(ctx context.Context, q request) (result, error) {
+	switch {
+	case r.Codes == nil:
+		return no("signalbox is in no chat."), nil
+	case q.place.request != nil:
+		return no("a code is written on a pull request, from the account that it is to be linked to."), nil
+	}
+	user, ok, err := useCode(ctx, r.Codes, q.Text, q.id, r.Now())
+	if err != nil {
+		return result{}, err
+	}
+	if !ok {
+		return no("this is no code that can be used: each is good once and for %d minutes. `link` in the chat gives another.", int(codeTime.Minutes())), nil
+	}
+	e := r.entry(decision.Link, q)
+	e.User = user.String()
+	return result{entry: e, say: render.Markdown(render.LinkedTo(user, q.by))}, nil
+}

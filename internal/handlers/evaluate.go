@@ -31,10 +31,15 @@ type Evaluator struct {
 	Index        *Index
 	Facts        FactReader
 	// Demand collects the facts that verdicts wish for.
-	Demand   *Demand
-	Queue    Queue
-	Ledger   Ledger
-	People   *People
+	Demand *Demand
+	Queue  Queue
+	Ledger Ledger
+	People *People
+	// Requests are the commands from chats, Outbox is where their answers go, and
+	// Codes are those by which accounts are linked; all are nil without a chat.
+	Requests RequestStore
+	Outbox   *Outbox
+	Codes    Codes
 	Policies *Policies
 	// Clusters are the names of all configured clusters. Bots are the accounts
 	// that never count, beside signalbox's own.
@@ -65,7 +70,11 @@ func (e *Evaluator) Handle(ctx context.Context, item work.Item) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(e.Records.Sync(ctx), e.Facts.Sync(ctx), e.Ledger.Sync(ctx)); err != nil {
+	err = errors.Join(e.Records.Sync(ctx), e.Facts.Sync(ctx), e.Ledger.Sync(ctx))
+	if e.Requests != nil {
+		err = errors.Join(err, e.Requests.Sync(ctx))
+	}
+	if err != nil {
 		return fmt.Errorf("evaluate %s: %w", item.Ref, err)
 	}
 	self, err := e.Account.Self(ctx)

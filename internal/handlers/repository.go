@@ -137,6 +137,18 @@ func (r *Repositories) complete() bool {
 	return len(r.known) == len(r.settings)
 }
 
+// Known returns the repositories that are known now, sorted by name.
+func (r *Repositories) Known() []pull.Repo {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var repos []pull.Repo
+	for _, k := range r.known {
+		repos = append(repos, k.repo)
+	}
+	slices.SortFunc(repos, func(a, b pull.Repo) int { return strings.Compare(a.String(), b.String()) })
+	return repos
+}
+
 // Configured reports whether an event of a repository is wanted: by id if it is
 // known, else by its name.
 func (r *Repositories) Configured(id int64, fullName string) bool {

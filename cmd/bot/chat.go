@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"signalbox/internal/bus"
+	"signalbox/internal/chat"
+	"signalbox/internal/config"
+	"signalbox/internal/events"
+	"signalbox/internal/fact"
+	"signalbox/internal/handlers"
+	"signalbox/internal/render"
+)
+
+// Names of the buckets and consumers of chats. They stay the same for ever.
+const (
+	bucketRequests      = "requests"
+	bucketOutbox        = "outbox"
+	bucketCards         = "cards"
+	bucketSubscriptions = "subscriptions"
+	bucketCodes         = "codes"
+
+	consumerChat   = "chat"
+	consumerCards  = "cards-"
+	consumerOutbox = "outbox-"
+)
+
+// adapter is a connection to a chat.
+type adapter interface {
+	chat.Poster
+	// Run serves until the context ends. A chat that is down ends nothing.
+	Run(ctx context.Context) error
+}
+
+// chats is all of signalbox that talks in chats.
+type chats struct {
+	adapters map[chat.Platform]adapter
+	handler  *handlers.Chat
+	outbox   *handlers.Outbox
+	cards    map[chat.Platform]*handlers.Cards
+
+	outgoing *bus.Bucket[handlers.Outgoing]
+	records  *bus.Bucket[handlers.Record]
+}
+
+// receiver puts what comes in on the bus.
+type receiver struct {
+	platform chat.Platform
+	publish  func(context.Context, events.Event) error
+}
+
+// Said implements [chat.Receiver].
+func (r receiver) Said(ctx context.Context, cause string, m chat.Message) error {
+	return r.put(ctx, cause, m.At, events.ChatSaid{Message: m})
+}
+
+// Pressed implements [chat.Receiver].
+func (r receiver) Pressed(ctx context.Context, cause string, p chat.Press) error {
+	return r.put(ctx, cause, p.At, events.ChatPressed{Press: p})
+}
+
+func (r receiver) put(ctx context.Context, cause string, at time.Time, p events.Payload) error {
+	e, err := events.New(cause, string(r.platform), at, p)
+	if err != nil {
+		return err
+	}
+	return r.publish(ctx, e)
+}
+
+// makeAdapter connects to a chat; what comes in goes to the receiver.
+type makeAdapter func(a *app, r chat.Receiver) (adapter, error)
+
+// wireChats makes the handlers of chats, if any chat is configured.
+func (a *app) wireChats(ctx context.Context, records *bus.Bucket[handlers.Record], index *handlers.Index, repositories *handlers.Repositories) error {
+	if len(a.makeAdapters) == 0 {
+		return nil
+	}
+	c := &chats{adapters: map[chat.Platform]adapter{}, cards: map[chat.Platform]*handlers.Cards{}, records: records}
+	posters := map[chat.Platform]chat.Poster{}
+	for platform, connect := range a.makeAdapters {
+		made, err := connect(a, receiver{platform, a.bus.Publish})
+		if err != nil {
+			return err
+		}
+		c.adapters[platform], posters[platform] = made, made
+	}
+	requestBucket, err := bus.OpenBucket[handlers.Request](ctx, a.bus, bucketRequests)
+	if err != nil {
+		return err
+	}
+	requests := &handlers.Requests{Bucket: requestBucket, Conflict: isConflict}
+	requestBucket.OnChange(requests.Change)
+	if c.outgoing, err = bus.OpenBucket[handlers.Outgoing](ctx, a.bus, bucketOutbox); err != nil {
+		return err
+	}
+	cards, err := bus.OpenBucket[handlers.Card](ctx, a.bus, bucketCards)
+	if err != nil {
+		return err
+	}
+	cardIndex := handlers.NewCardIndex()
+	cards.OnChange(cardIndex.Change)
+	made, err := bus.OpenBucket[handlers.Subscription](ctx, a.bus, bucketSubscriptions)
+	if err != nil {
+		return err
+	}
+	codes, err := bus.OpenBucket[handlers.Code](ctx, a.bus, bucketCodes)
+	if err != nil {
+		return err
+	}
+	subscriptions := &handlers.Subscriptions{Configured: subscriptionsOf(a.config), Store: made}
+	c.outbox = &handlers.Outbox{Store: c.outgoing, Posters: posters, Conflict: isConflict, Now: time.Now, Log: a.log}
+	for platform, poster := range posters {
+		c.cards[platform] = &handlers.Cards{
+			Platform: platform, Poster: poster, Records: records, Subscriptions: subscriptions,
+			Store: cards, Index: cardIndex, Forge: a.forge, Log: a.log,
+		}
+	}
+	people := handlers.NewPeople(a.forge, time.Now)
+	c.handler = &handlers.Chat{
+		Directory:    &handlers.Directory{Configured: peopleOf(a.config), Links: a.ledger, People: people},
+		Repositories: repositories, Records: records, Index: index, Requests: requests, Queue: a.bus.Work(),
+		Codes: codes, Subscriptions: subscriptions, Cards: cardIndex, Outbox: c.outbox,
+		Permissions: a.forge, Ledger: a.ledger, Health: a.health, Root: a.config.Gitea.URL.String(), Now: time.Now,
+	}
+	a.evaluator.Requests, a.evaluator.Outbox, a.evaluator.Codes = requests, c.outbox, codes
+	a.chats = c
+	return nil
+}
+
+func isConflict(err error) bool { return errors.Is(err, bus.ErrConflict) }
+
+// run runs all that serves chats. Each platform has consumers of its own, so
+// that one that is down holds up no other.
+func (c *chats) run(ctx context.Context, group *errgroup.Group, b *bus.Bus) {
+	group.Go(func() error {
+		return b.ConsumeEvents(ctx, consumerChat, []string{events.ChatSubjects}, c.handler.Handle)
+	})
+	for platform, made := range c.adapters {
+		name := string(platform)
+		group.Go(func() error { return made.Run(ctx) })
+		group.Go(func() error { return c.outgoing.ConsumeKeys(ctx, consumerOutbox+name, name, c.outbox.Handle) })
+		group.Go(func() error { return c.records.ConsumeKeys(ctx, consumerCards+name, "", c.cards[platform].Handle) })
+	}
+}
+
+// health is what signalbox knows of itself and its clusters.
+func (a *app) health() render.HealthOf {
+	var h render.HealthOf
+	for _, cluster := range clusterNames(a.clusters) {
+		c := render.ClusterHealth{Name: cluster}
+		if beat, ok := a.bus.Facts().Lookup(fact.HeartbeatKey(cluster)); ok && beat.Heartbeat != nil {
+			c.Heard, c.Since = !beat.Heartbeat.Silent, beat.Since
+		}
+		h.Clusters = append(h.Clusters, c)
+	}
+	open := 0
+	for range a.chats.records.All() {
+		open++
+	}
+	h.Counts = append(h.Counts, render.Count{N: open, What: "open pull requests"})
+	return h
+}
+
+func subscriptionsOf(c *config.Config) []handlers.Subscription {
+	out := make([]handlers.Subscription, len(c.Chat.Subscriptions))
+	for i, s := range c.Chat.Subscriptions {
+		out[i] = handlers.Subscription{Room: s.Room, Repo: s.Repository, Paths: s.Paths, Sensitive: s.Sensitive}
+	}
+	return out
+}
+
+func peopleOf(c *config.Config) map[chat.User]string {
+	out := make(map[chat.User]string, len(c.Chat.People))
+	for _, p := range c.Chat.People {
+		out[p.User] = p.Login
+	}
+	return out
+}

@@ -1,0 +1,396 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"signalbox/internal/chat"
+	"signalbox/internal/command"
+	"signalbox/internal/decision"
+	"signalbox/internal/events"
+	"signalbox/internal/pull"
+	"signalbox/internal/render"
+	"signalbox/internal/work"
+)
+
+// Chat answers what people say to signalbox in chats. What only asks is answered
+// from what is known; what decides about a pull request is kept as a [Request]
+// for the evaluation of it, which alone carries out commands.
+type Chat struct {
+	Directory     *Directory
+	Repositories  *Repositories
+	Records       Records
+	Index         *Index
+	Requests      RequestStore
+	Queue         Queue
+	Codes         Codes
+	Subscriptions *Subscriptions
+	Cards         *CardIndex
+	Outbox        *Outbox
+	Permissions   Permissions
+	Ledger        LinkLedger
+	// Health returns what signalbox knows of itself and its clusters.
+	Health func() render.HealthOf
+	// Root is the address of Gitea.
+	Root string
+	Now  func() time.Time
+}
+
+// LinkLedger is the ledger, as far as links are concerned.
+type LinkLedger interface {
+	Links
+	Append(ctx context.Context, e decision.Entry) (added bool, err error)
+}
+
+// Permissions tells what an account may do with a repository.
+type Permissions interface {
+	Permission(ctx context.Context, repo pull.Repo, login string) (pull.Permission, error)
+}
+
+// Handle handles one event of a chat.
+func (h *Chat) Handle(ctx context.Context, e events.Event) error {
+	payload, err := events.Decode(e)
+	if err != nil {
+		return err
+	}
+	switch p := payload.(type) {
+	case events.ChatSaid:
+		return h.said(ctx, e.ID, p.Message)
+	case events.ChatPressed:
+		return h.pressed(ctx, e.ID, p.Press)
+	default:
+		return events.Permanent(fmt.Errorf("event %s: no handler for type %s", e.ID, e.Type))
+	}
+}
+
+// prefixes are what is written before a command.
+var prefixes = map[chat.Platform]string{chat.Slack: "/signalbox ", chat.Matrix: "!signalbox "}
+
+// talk is one thing that somebody said, with what it takes to answer.
+type talk struct {
+	*Chat
+	cause string
+	m     chat.Message
+	// by is who said it, in Gitea, if that is known.
+	by    pull.Person
+	known bool
+}
+
+func (h *Chat) said(ctx context.Context, cause string, m chat.Message) error {
+	if m.Edited {
+		// Nobody is told: whoever corrects a word does not talk to signalbox anew.
+		return nil
+	}
+	if err := h.Records.Sync(ctx); err != nil {
+		return fmt.Errorf("chat %s: %w", cause, err)
+	}
+	by, known, err := h.Directory.Person(ctx, m.User)
+	if err != nil {
+		return err
+	}
+	t := &talk{Chat: h, cause: cause, m: m, by: by, known: known}
+	if len(m.Text) >= chat.MaxText {
+		return t.problem(ctx, "This is too long for a command.")
+	}
+	c, wrong := command.ParseChat(m.Text)
+	if wrong != nil {
+		return t.say(ctx, render.Misread(wrong))
+	}
+	return t.obey(ctx, c)
+}
+
+const noSuchPull = "There is no open pull request of that name that signalbox knows of."
+
+func (t *talk) obey(ctx context.Context, c command.ChatCommand) error {
+	switch c.Name {
+	case command.Help:
+		return t.say(ctx, render.ChatHelp(prefixes[t.m.Room.Platform]))
+	case command.Health:
+		return t.say(ctx, render.Health(t.Health()))
+	case command.Link:
+		if c.Cancel {
+			return t.unlink(ctx)
+		}
+		return t.link(ctx)
+	case command.Freeze, command.Unfreeze:
+		return t.freeze(ctx, c)
+	case command.List:
+		return t.list(ctx, c)
+	case command.Subscribe, command.Unsubscribe:
+		return t.subscription(ctx, c)
+	}
+	ref, why := t.find(c.Target)
+	if why != "" {
+		return t.problem(ctx, why)
+	}
+	record, _, ok := t.Records.Get(ref.String())
+	if !ok || record.EvaluatedAt.IsZero() {
+		return t.problem(ctx, noSuchPull)
+	}
+	switch c.Name {
+	case command.Status:
+		return t.say(ctx, render.Status(record.Inputs.Snapshot.Pull, &record.Verdict))
+	case command.Preconditions:
+		return t.say(ctx, render.Details(record.Inputs.Snapshot.Pull, &record.Verdict))
+	case command.Who:
+		return t.say(ctx, render.Who(record.Inputs.Snapshot.Pull, &record.Verdict))
+	default:
+		return t.request(ctx, &record, c.Command, "")
+	}
+}
+
+// request keeps a command for the evaluation of the pull request. The head that
+// it is about is the one that was pressed on, or the one that the card of the room
+// shows.
+func (t *talk) request(ctx context.Context, record *Record, c command.Command, head string) error {
+	p := record.Inputs.Snapshot.Pull
+	if !t.known {
+		return t.say(ctx, render.NotLinked(t.m.User))
+	}
+	if _, setting, ok, err := t.Repositories.Find(ctx, p.Repo.ID); err != nil {
+		return err
+	} else if !ok || setting.Observe {
+		return t.problem(ctx, "signalbox only observes "+p.Repo.String()+", and decides nothing there.")
+	}
+	if card, ok := t.Cards.In(t.m.Room, p.Ref()); ok && head == "" {
+		head = card.Head
+	}
+	q := Request{
+		Cause: t.cause, Ref: p.Ref(), By: t.by, User: t.m.User, Room: t.m.Room, Thread: t.thread(),
+		Link: t.m.Link, Command: c, Head: head, At: t.m.At,
+	}
+	if err := t.Requests.Add(ctx, q); err != nil {
+		return fmt.Errorf("keep request %s: %w", t.cause, err)
+	}
+	return soon(ctx, t.Queue, work.Full, "request from "+string(t.m.Room.Platform), []pull.Ref{p.Ref()})
+}
+
+// pressed handles a button as the command that it stands for, on the head that
+// its card showed.
+func (h *Chat) pressed(ctx context.Context, cause string, p chat.Press) error {
+	if err := h.Records.Sync(ctx); err != nil {
+		return fmt.Errorf("chat %s: %w", cause, err)
+	}
+	by, known, err := h.Directory.Person(ctx, p.User)
+	if err != nil {
+		return err
+	}
+	t := &talk{Chat: h, cause: cause, by: by, known: known, m: chat.Message{
+		ID: p.Message, Room: p.Room, Thread: p.Message, User: p.User, At: p.At,
+	}}
+	if p.Ref == (pull.Ref{}) {
+		card, ok := h.Cards.At(p.Room, p.Message)
+		if !ok {
+			return nil // A reaction to something else.
+		}
+		p.Ref, p.Head = card.Ref, card.Head
+	}
+	record, _, ok := h.Records.Get(p.Ref.String())
+	if !ok || record.EvaluatedAt.IsZero() {
+		return t.problem(ctx, "This pull request is not open any more.")
+	}
+	switch p.Button {
+	case chat.ButtonDetails:
+		return t.say(ctx, render.Details(record.Inputs.Snapshot.Pull, &record.Verdict))
+	case chat.ButtonApprove:
+		return t.request(ctx, &record, command.Command{Name: command.Approve, Line: "approve (button)"}, p.Head)
+	case chat.ButtonHold:
+		return t.request(ctx, &record, command.Command{Name: command.Hold, Line: "hold (button)"}, p.Head)
+	default:
+		return nil
+	}
+}
+
+// find returns the open pull request that a target names, or why it names none.
+func (t *talk) find(target command.Target) (pull.Ref, string) {
+	if target.Zero() {
+		if card, ok := t.Cards.At(t.m.Room, t.m.Thread); ok {
+			return card.Ref, ""
+		}
+		return pull.Ref{}, "Which pull request? Name it like home-gitops#12, or say it in the thread of its card."
+	}
+	repo, why := t.repository(target)
+	if why != "" {
+		return pull.Ref{}, why
+	}
+	return pull.Ref{RepoID: repo.ID, Number: target.Number}, ""
+}
+
+// repository returns the repository that a target names, or why it names none.
+// Without an owner it is the only one of that name; without a name the only one
+// that there is, or that the room is subscribed to.
+func (t *talk) repository(target command.Target) (pull.Repo, string) {
+	if target.URL != "" && !strings.HasPrefix(target.URL, t.Root) {
+		return pull.Repo{}, "That address is not one of " + t.Root + "."
+	}
+	all := t.Repositories.Known()
+	named := slices.DeleteFunc(slices.Clone(all), func(r pull.Repo) bool {
+		return target.Repo != "" && !strings.EqualFold(target.Repo, r.Name) ||
+			target.Owner != "" && !strings.EqualFold(target.Owner, r.Owner)
+	})
+	if target.Repo == "" && len(named) > 1 {
+		of := t.Subscriptions.Of(t.m.Room)
+		named = slices.DeleteFunc(named, func(r pull.Repo) bool {
+			return !slices.ContainsFunc(of, func(s Subscription) bool { return strings.EqualFold(s.Repo, r.String()) })
+		})
+	}
+	switch len(named) {
+	case 1:
+		return named[0], ""
+	case 0:
+		return pull.Repo{}, "signalbox does not work on a repository of that name. It works on: " + repoNames(all) + "."
+	default:
+		return pull.Repo{}, "Several repositories are meant: " + repoNames(named) + ". Name one with its owner."
+	}
+}
+
+func repoNames(repos []pull.Repo) string {
+	var names []string
+	for _, r := range repos {
+		names = append(names, r.String())
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// list answers with the open pull requests, by state.
+func (t *talk) list(ctx context.Context, c command.ChatCommand) error {
+	var only pull.Repo
+	if c.Target.Repo != "" {
+		var why string
+		if only, why = t.repository(c.Target); why != "" {
+			return t.problem(ctx, why)
+		}
+	}
+	var pulls []render.Listed
+	for _, r := range t.Records.All() {
+		p := r.Inputs.Snapshot.Pull
+		if r.EvaluatedAt.IsZero() || only.ID != 0 && p.Repo.ID != only.ID {
+			continue
+		}
+		pulls = append(pulls, render.Listed{Pull: p, Verdict: &r.Verdict})
+	}
+	slices.SortFunc(pulls, func(a, b render.Listed) int {
+		return cmp.Or(cmp.Compare(a.Pull.Repo.String(), b.Pull.Repo.String()), cmp.Compare(a.Pull.Number, b.Pull.Number))
+	})
+	of := ""
+	if only.ID != 0 {
+		of = only.String()
+	}
+	return t.say(ctx, render.PullList(of, pulls))
+}
+
+// link gives the person a one-time code, which only they see.
+func (t *talk) link(ctx context.Context) error {
+	code, err := newCode(ctx, t.Codes, t.m.User, t.Now())
+	if err != nil {
+		return err
+	}
+	return t.whisper(ctx, render.LinkHow("/"+string(command.Link)+" "+code, t.Now().Add(codeTime)))
+}
+
+// unlink takes the link of the person's account back.
+func (t *talk) unlink(ctx context.Context) error {
+	link, ok := t.Ledger.Links(t.m.User.String()).Linked()
+	if !ok {
+		return t.problem(ctx, "Your account is linked to none by yourself. What the configuration says is changed there.")
+	}
+	link.ID, link.Kind, link.At = t.cause, decision.Unlink, t.m.At.UTC()
+	link.Place, link.URL, link.Command = string(t.m.Room.Platform), t.m.Link, "link cancel"
+	if _, err := t.Ledger.Append(ctx, link); err != nil {
+		return err
+	}
+	return t.say(ctx, render.Unlinked(t.m.User))
+}
+
+// freeze freezes a repository, or ends that. A decision stands on a pull request:
+// where none is named, on the first that is open.
+func (t *talk) freeze(ctx context.Context, c command.ChatCommand) error {
+	ref, why := t.find(c.Target)
+	if why != "" {
+		return t.problem(ctx, why)
+	}
+	if ref.Number == 0 {
+		open := t.Index.OfRepo(ref.RepoID)
+		if len(open) == 0 {
+			return t.problem(ctx, "There is no open pull request in it, on which that could be written down.")
+		}
+		ref = open[0]
+	}
+	record, _, ok := t.Records.Get(ref.String())
+	if !ok || record.EvaluatedAt.IsZero() {
+		return t.problem(ctx, noSuchPull)
+	}
+	return t.request(ctx, &record, c.Command, "")
+}
+
+// subscription makes or ends the subscription of the room.
+func (t *talk) subscription(ctx context.Context, c command.ChatCommand) error {
+	if !t.known {
+		return t.say(ctx, render.NotLinked(t.m.User))
+	}
+	repo, why := t.repository(c.Target)
+	if why != "" {
+		return t.problem(ctx, why)
+	}
+	have, err := t.Permissions.Permission(ctx, repo, t.by.Login)
+	switch {
+	case have.AtLeast(pull.PermissionWrite):
+	case err != nil && !errors.Is(err, pull.ErrForbidden) && !errors.Is(err, pull.ErrNotFound):
+		return err
+	default:
+		return t.problem(ctx, "Only those who may write to "+repo.String()+" can do that.")
+	}
+	key := subscriptionKey(t.m.Room, repo.String())
+	_, revision, _ := t.Subscriptions.Store.Get(key)
+	if c.Name == command.Unsubscribe {
+		if err := t.Subscriptions.Store.Delete(ctx, key); err != nil {
+			return fmt.Errorf("end the subscription: %w", err)
+		}
+		return t.say(ctx, render.Unsubscribed(repo.String()))
+	}
+	s := Subscription{Room: t.m.Room, Repo: repo.String(), Paths: c.Paths, Sensitive: c.Sensitive, By: t.by, At: t.Now().UTC()}
+	if _, err := t.Subscriptions.Store.Put(ctx, key, s, revision); err != nil {
+		return fmt.Errorf("keep the subscription: %w", err)
+	}
+	if err := t.say(ctx, render.Subscribed(render.SubscriptionOf{Repo: repo.String(), Paths: c.Paths, Sensitive: c.Sensitive})); err != nil {
+		return err
+	}
+	// The open pull requests get their cards.
+	return soon(ctx, t.Queue, work.Full, "subscription", t.Index.OfRepo(repo.ID))
+}
+
+// thread is where answers go: below what was said, unless that was no message.
+func (t *talk) thread() string {
+	switch {
+	case t.m.Thread != "":
+		return t.m.Thread
+	case t.m.Slash || t.m.Direct:
+		return ""
+	default:
+		return t.m.ID
+	}
+}
+
+func (t *talk) say(ctx context.Context, what render.Talk) error {
+	o := Outgoing{Room: t.m.Room, Thread: t.thread(), Cause: "answer/" + t.cause, Body: render.ChatBody(t.m.Room.Platform, what)}
+	if t.m.Slash {
+		o.To = t.m.User
+	}
+	return t.Outbox.Say(ctx, o)
+}
+
+func (t *talk) whisper(ctx context.Context, what render.Talk) error {
+	return t.Outbox.Say(ctx, Outgoing{
+		Room: t.m.Room, Thread: t.m.Thread, To: t.m.User, Cause: "answer/" + t.cause, Body: render.ChatBody(t.m.Room.Platform, what),
+	})
+}
+
+func (t *talk) problem(ctx context.Context, text string) error {
+	return t.say(ctx, render.Refused(text))
+}
