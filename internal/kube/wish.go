@@ -269,12 +269,16 @@ func (m *wishes) news(s *source, f *feed) {
 func (m *wishes) tidy() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for k := range m.wanted {
+	for k, x := range m.wanted {
 		held, ok := m.w.sink.Lookup(k)
 		if !ok {
 			m.w.forget(k)
+			m.queue.Add(item{wish: k})
+			continue
 		}
-		if watch := watchOf(&held); !ok || watch != nil && watch.State != fact.WatchSynced && time.Since(held.SeenAt) > unknownAge {
+		// Only who knows it says so; two who do not agree would go on for ever.
+		watch := watchOf(&held)
+		if watch != nil && watch.State != fact.WatchSynced && time.Since(held.SeenAt) > unknownAge && m.knows(x) {
 			m.queue.Add(item{wish: k})
 		}
 	}
@@ -288,6 +292,20 @@ func (m *wishes) tidy() {
 			}
 		}
 	}
+}
+
+// knows reports whether all that a wish is made of is known. The lock is held.
+func (m *wishes) knows(x *wished) bool {
+	return x.refused == "" && worst(m.views(x, time.Now())).state == fact.WatchSynced
+}
+
+// views returns what is known of the readings of a wish. The lock is held.
+func (m *wishes) views(x *wished, now time.Time) []view {
+	var views []view
+	for _, r := range x.reads() {
+		views = append(views, m.sources[r.target].view(r.id, now))
+	}
+	return views
 }
 
 // restart makes every source list anew.

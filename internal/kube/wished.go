@@ -72,9 +72,7 @@ func (m *wishes) write(ctx context.Context, k fact.Key) error {
 	var views []view
 	now := time.Now()
 	if x != nil && x.refused == "" {
-		for _, r := range x.reads() {
-			views = append(views, m.sources[r.target].view(r.id, now))
-		}
+		views = m.views(x, now)
 	}
 	settled := x != nil && x.done
 	m.mu.Unlock()
