@@ -81,10 +81,12 @@ func Evaluate(in Input) Verdict {
 		Rejections: e.rejections(),
 	}
 	e.decisions(&v)
-	if in.Proposal != nil {
-		v.Proposed = e.propose(v)
-	}
+	bare := v
 	e.rules(&v, in.Repository)
+	if in.Proposal != nil {
+		v.Proposed = e.propose(bare)
+	}
+	v.gates()
 	if f, ok := e.reading.Fact(fact.ProtectionKey(p.Repo.ID, p.Base.Name)); ok && f.Protection != nil {
 		v.Gaps = f.Protection.Gaps
 	}
@@ -114,19 +116,48 @@ func (e *evaluation) rules(v *Verdict, repository *Policy) {
 		}
 	}
 	v.Approvals = e.approvals(inForce, overriding)
-	v.Preconditions = preconditionGate(v)
-	v.Approval = approvalGate(v)
+}
+
+// gates decides by the rules.
+func (v *Verdict) gates() {
+	v.Preconditions, v.Approval = preconditionGate(v), approvalGate(v)
 }
 
 // propose evaluates what the pull request's own policy would decide; like is
-// the verdict as far as no rule was asked.
+// the verdict as far as no rule was asked. Nobody but its author has agreed to
+// that policy, so it has nothing read that the policies in force do not ask for,
+// and what it would find out is not told: only which of its rules are open.
 func (e *evaluation) propose(like Verdict) *Proposed {
 	proposal := e.in.Proposal
 	if len(proposal.Problems) > 0 {
 		return &Proposed{Problems: proposal.Problems}
 	}
-	e.rules(&like, proposal.Policy)
+	wished := map[fact.Key]bool{}
+	for _, w := range e.reading.Wishes() {
+		wished[w.Key] = true
+	}
+	other := &evaluation{in: e.in, reading: precondition.Evaluation{
+		Snapshot: e.in.Snapshot, Facts: e.in.Facts, Answers: e.in.Answers, Clusters: e.in.Clusters, Now: e.in.Now,
+		Collected: func(k fact.Key) bool { return wished[k] },
+	}}
+	other.rules(&like, proposal.Policy)
+	like.gates()
+	like.Preconditions.Reason = openRules(like.Results, like.Preconditions.Reason)
 	return &Proposed{Preconditions: like.Preconditions, Approval: like.Approval}
+}
+
+// openRules names the rules that are open, or else says what the gate says.
+func openRules(results []Result, gate string) string {
+	var open []string
+	for _, r := range results {
+		if r.State.Open() {
+			open = append(open, string(r.State)+": "+r.Name)
+		}
+	}
+	if len(open) == 0 {
+		return gate
+	}
+	return strings.Join(open, "; ")
 }
 
 // evaluation is one call of Evaluate.

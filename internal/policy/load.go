@@ -98,6 +98,9 @@ func (v *validator) file(f *File) {
 		}
 		v.globs(at.At("paths"), t.Paths)
 	}
+	if len(f.Preconditions) > maxRules {
+		v.add(v.at.At("preconditions"), "", "has %d rules; %d are the most", len(f.Preconditions), maxRules)
+	}
 	names := map[string]bool{}
 	for i := range f.Preconditions {
 		v.precondition(v.at.At("preconditions", i), &f.Preconditions[i], names)
@@ -140,6 +143,10 @@ func (v *validator) merge(at yamlfile.Path, m *MergeRule) {
 		v.add(at.At("method"), yamlfile.Suggest(m.Method, mergeMethods), "%q is not known", m.Method)
 	}
 }
+
+// maxRules bounds the preconditions of one policy: each may have something watched
+// or read.
+const maxRules = 100
 
 // maxName bounds the name of a rule, in bytes: it stands in a commit status.
 const maxName = 80

@@ -1,6 +1,7 @@
 package precondition
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,10 +11,11 @@ import (
 )
 
 // DependsOn asks for what the description of the pull request names as its
-// dependencies, each in a line of its own: "Depends-On: #41",
+// dependencies, each in a line that begins so: "Depends-On: #41",
 // "Depends-On: ops/home-gitops#41", or the address of the pull request; several
-// are separated by commas. Each must be merged. A line in code, a quote or a
-// comment of HTML does not count.
+// are separated by commas. Each must be merged. Lines within a fence of code, a
+// quote or a comment of HTML do not count. Only pull requests of repositories
+// that signalbox looks after can be named, 20 at most.
 type DependsOn struct {
 	// Applied also asks that each is applied on every target cluster: the
 	// revisions that the Kustomizations there have applied contain the commit
@@ -39,13 +41,16 @@ func (c *DependsOn) Validate(v *Validator, at yamlfile.Path) {
 func (c *DependsOn) Evaluate(e *Evaluation, clusters []string) []Check {
 	p := &e.Snapshot.Pull
 	self := dependency{p.Repo.Owner, p.Repo.Name, p.Number}
-	named, strange := dependencies(p.Body, self, p.URL)
+	named, strange, more := dependencies(p.Body, self, p.URL)
 	var checks []Check
 	for _, s := range strange {
 		checks = append(checks, Check{State: Unmet, Reason: fmt.Sprintf("the description depends on %q, which names no pull request here; write #41, owner/name#41 or its address", s)})
 	}
 	for _, d := range named {
 		checks = append(checks, c.dependency(e, self, d, clusters)...)
+	}
+	if more {
+		checks = append(checks, Check{State: Unmet, Reason: fmt.Sprintf("the description names more than %d dependencies, which are the most", maxDependencies)})
 	}
 	if path := e.cycle(self, named); path != nil {
 		checks = append(checks, Check{State: Unmet, Reason: "this pull request depends on itself: " + strings.Join(path, " depends on ")})
@@ -70,7 +75,7 @@ func (c *DependsOn) dependency(e *Evaluation, self, d dependency, clusters []str
 	ev.add("merge commit", p.MergeCommit)
 	ev.add("page", p.URL)
 	finding.Evidence = ev
-	finding.Since = f.Since
+	finding.Since = p.MergedAt
 	title := fmt.Sprintf("%s (%s)", name, oneLine(p.Title))
 	switch {
 	case p.State == fact.PullClosed:
@@ -110,22 +115,15 @@ func (c *DependsOn) appliedOn(e *Evaluation, name string, p *fact.Pull, cluster 
 		if f.Flux == nil {
 			continue
 		}
-		rev := fact.ParseRevision(f.Flux.Applied)
-		if rev.Commit == "" && f.Flux.Origin != "" {
-			rev = fact.ParseRevision(f.Flux.Origin)
-		}
-		if rev.Commit == "" || rev.Branch != "" && rev.Branch != p.Base {
-			continue
-		}
-		ask.Applied = rev.Commit
-		switch answer, ok := e.contains(ask); {
-		case !ok:
+		switch e.follows(cluster, f.Flux, ask, p.Base) {
+		case followUnclear:
 			unclear = append(unclear, f.Key.Object())
-		case answer == NotContained:
+		case followBehind:
 			behind = append(behind, f.Key.Object())
-			finding.Evidence = append(finding.Evidence, Evidence{Label: "Kustomization " + f.Key.Object(), Value: "has applied " + f.Flux.Applied})
-		case answer == Contained:
+			finding.Evidence = append(finding.Evidence, Evidence{Label: "Kustomization " + f.Key.Object(), Value: strings.TrimSpace("has applied " + cmp.Or(f.Flux.Applied, "nothing yet"))})
+		case followCurrent:
 			current = append(current, f.Key.Object())
+		case followElsewhere:
 		}
 	}
 	switch {
@@ -139,6 +137,52 @@ func (c *DependsOn) appliedOn(e *Evaluation, name string, p *fact.Pull, cluster 
 		finding.Reason = fmt.Sprintf("%s is merged, and applied on %s by all %s", name, cluster, plural(len(current), "Kustomization"))
 	}
 	return finding
+}
+
+// follow is how a Kustomization stands to a commit.
+type follow int
+
+const (
+	// followElsewhere: it applies another repository or branch, or charts.
+	followElsewhere follow = iota
+	followUnclear
+	followBehind
+	followCurrent
+)
+
+// follows finds out how a Kustomization stands to a commit of a branch. One that
+// has never applied anything may be just the one that the commit brought: what its
+// source holds tells what it follows.
+func (e *Evaluation) follows(cluster string, f *fact.Flux, ask Ask, branch string) follow {
+	applied, origin := f.Applied, f.Origin
+	if applied == "" {
+		if f.Source == nil {
+			return followUnclear
+		}
+		source, ok := e.Fact(fact.Kube(cluster, f.Source.Kind, f.Source.Namespace, f.Source.Name))
+		if !ok || source.Flux == nil || source.Flux.Applied == "" {
+			return followUnclear
+		}
+		applied, origin = source.Flux.Applied, source.Flux.Origin
+	}
+	rev := fact.ParseRevision(applied)
+	if rev.Commit == "" && origin != "" {
+		rev = fact.ParseRevision(origin)
+	}
+	if rev.Commit == "" || rev.Branch != "" && rev.Branch != branch {
+		return followElsewhere
+	}
+	ask.Applied = rev.Commit
+	switch answer, ok := e.contains(ask); {
+	case !ok:
+		return followUnclear
+	case answer == Foreign:
+		return followElsewhere
+	case answer == NotContained, f.Applied == "":
+		return followBehind
+	default:
+		return followCurrent
+	}
 }
 
 // appliedBy decides it for the one Kustomization that is asked about.
@@ -194,7 +238,7 @@ func (e *Evaluation) cycle(self dependency, named []dependency) []string {
 		if !ok || f.Pull.State != fact.PullOpen {
 			continue
 		}
-		next, _ := dependencies(f.Pull.Body, s.at, f.Pull.URL)
+		next, _, _ := dependencies(f.Pull.Body, s.at, f.Pull.URL)
 		if path := follow(s.path, next); path != nil {
 			return path
 		}

@@ -2,6 +2,7 @@ package precondition_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"signalbox/internal/fact"
@@ -56,9 +57,20 @@ func TestDependsOn(t *testing.T) {
 			world:  body("Depends-On: https://gitea.example.org/ops/home-gitops/pulls/41", pull41(func(p *fact.Pull) { p.State = fact.PullClosed })),
 			reason: "pull request #41 (Install CDI) was closed without being merged",
 		},
-		{name: "in code and comments", text: merged, world: body("```\nDepends-On: #41\n```\n\n<!-- Depends-On: #41 -->\n\n> Depends-On: #41\n\n    Depends-On: #41\n", open), want: precondition.Met, reason: "the description names no dependency"},
+		{name: "in code and comments", text: merged, world: body("```\nDepends-On: #41\n```\n\n<!-- Depends-On: #41 -->\n\n> Depends-On: #41\n\n<!-- over\nDepends-On: #41\nlines --> x\n", open), want: precondition.Met, reason: "the description names no dependency"},
 		{name: "in the middle of a sentence", text: merged, world: body("It depends on #41, says bob. Depends-On: #41", open), want: precondition.Met, reason: "the description names no dependency"},
 		{name: "prose that begins so", text: merged, world: body("depends on the weather", open), want: precondition.Met, reason: "the description names no dependency"},
+		{name: "in a list", text: merged, world: body("- [ ] Depends-On: #41", open), want: precondition.Unmet, reason: "pull request #41 (Install CDI) is not merged yet"},
+		{name: "in bold, as a heading", text: merged, world: body("## **Depends-On:** #41", open), want: precondition.Unmet, reason: "pull request #41 (Install CDI) is not merged yet"},
+		{name: "in details", text: merged, world: body("<details>\nDepends-On: #41\n</details>", open), want: precondition.Unmet, reason: "pull request #41 (Install CDI) is not merged yet"},
+		{
+			name: "on the next line", text: merged, want: precondition.Unmet, world: body("Depends-On:\n#41", open),
+			reason: `the description depends on "Depends-On:", which names no pull request here; write #41, owner/name#41 or its address`,
+		},
+		{
+			name: "an address in other letter case", text: merged, want: precondition.Unmet,
+			world: body("Depends-On: https://gitea.example.org/Ops/Home-GitOps/pulls/41/", open), reason: "pull request #41 (Install CDI) is not merged yet",
+		},
 		{
 			name: "no reference", text: merged, want: precondition.Unmet, world: body("Depends-On: 41"),
 			reason: `the description depends on "41", which names no pull request here; write #41, owner/name#41 or its address`,
@@ -88,6 +100,19 @@ func TestDependsOn(t *testing.T) {
 			world: body("Depends-On: #41", pull41(nil),
 				kustomization("apps", "main@sha1:"+mergeSHA), kustomization("infra", "main@sha1:"+nextSHA), contains(nextSHA, precondition.NotContained)),
 			reason: "pull request #41 is merged, but not applied on prod yet by flux-system/infra",
+		},
+		{
+			name: "one that has never applied anything", text: applied, want: precondition.Unmet,
+			world: body("Depends-On: #41", pull41(nil), kustomization("apps", "main@sha1:"+mergeSHA), func(w *world) {
+				w.put(fact.Fact{Key: fact.Kube("prod", "Kustomization", "flux-system", "new"), Flux: &fact.Flux{Source: &fact.Ref{Kind: "GitRepository", Namespace: "flux-system", Name: "home"}}})
+				w.put(fact.Fact{Key: fact.Kube("prod", "GitRepository", "flux-system", "home"), Flux: &fact.Flux{Applied: "main@sha1:" + mergeSHA}})
+			}),
+			reason: "pull request #41 is merged, but not applied on prod yet by flux-system/new",
+		},
+		{
+			name: "one that has never applied anything, of a source that is not known", text: applied, want: precondition.Unknown,
+			world:  body("Depends-On: #41", pull41(nil), kustomization("apps", "main@sha1:"+mergeSHA), kustomization("new", "")),
+			reason: "it is not known whether flux-system/new on prod has applied bbbbbbbbbb (pull request #41)",
 		},
 		{
 			name: "nobody follows", text: applied, want: precondition.Unknown, world: body("Depends-On: #41", pull41(nil)),
@@ -154,6 +179,20 @@ func TestDependsOnAsksOfTheRightRepository(t *testing.T) {
 	equal(t, []precondition.Ask{{Repo: "ops/other", Applied: nextSHA, Needed: mergeSHA}}, e.Asks())
 }
 
+// TestDependsOnIsQuick: what anybody may write costs little, whatever it is.
+func TestDependsOnIsQuick(t *testing.T) {
+	for name, body := range map[string]string{
+		"quotes": strings.Repeat("> ", 1<<20), "links": strings.Repeat("[a](", 1<<18), "comments": strings.Repeat("<!--", 1<<18) + strings.Repeat("-->", 1<<18),
+		"fences": strings.Repeat("```\n", 1<<18), "lists": strings.Repeat("- ", 1<<20), "words": "Depends-On: " + strings.Repeat("a,", 1<<18),
+	} {
+		w := newWorld()
+		w.body = body
+		if checks, _ := w.evaluate(t, "dependsOn: {}"); len(checks) == 0 || len(checks) > 21 {
+			t.Errorf("%s: %d findings", name, len(checks))
+		}
+	}
+}
+
 // TestDependsOnIsBounded: a description may name many pull requests, and they
 // may depend on many more.
 func TestDependsOnIsBounded(t *testing.T) {
@@ -171,8 +210,8 @@ func TestDependsOnIsBounded(t *testing.T) {
 		w.put(fact.Fact{Key: fact.PullKey("ops", "home-gitops", int64(i+100)), Pull: &fact.Pull{Repo: "ops/home-gitops", RepoID: 7, Number: int64(i + 100), State: fact.PullOpen, Body: text}})
 	}
 	checks, e := w.evaluate(t, `dependsOn: {}`)
-	if len(checks) != 20 {
-		t.Errorf("there are %d findings, want 20", len(checks))
+	if len(checks) != 21 || checks[20].Reason != "the description names more than 20 dependencies, which are the most" {
+		t.Errorf("there are %d findings, want 20 and that there are more", len(checks))
 	}
 	if n := len(e.Wishes()); n != 50 {
 		t.Errorf("there are %d wishes, want 50", n)

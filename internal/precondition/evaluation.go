@@ -27,6 +27,9 @@ type Evaluation struct {
 	// Clusters are the names of all configured clusters.
 	Clusters []string
 	Now      time.Time
+	// Collected, if set, says which of the facts that are collected on demand may
+	// be looked at; no other is wished for.
+	Collected func(fact.Key) bool
 
 	reads     []fact.Key
 	read      map[fact.Key]bool
@@ -88,6 +91,9 @@ func (e *Evaluation) each(cluster, kind string) []fact.Fact {
 // wished looks up a fact that is collected on demand. What names it for people.
 // Ok is false where nothing can be said, and the finding says why.
 func (e *Evaluation) wished(w fact.Wish, what string) (f fact.Fact, finding Check, ok bool) {
+	if e.Collected != nil && !e.Collected(w.Key) {
+		return f, Check{State: Unknown, Reason: what + " is read once the policy is merged; bot check --policy reads it before"}, false
+	}
 	if e.note(w.Key) {
 		e.wishes = append(e.wishes, w)
 	}

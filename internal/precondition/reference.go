@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"signalbox/internal/command"
 	"signalbox/internal/fact"
 )
 
@@ -30,32 +29,92 @@ func (d dependency) name(from dependency) string {
 // maxDependencies bounds the dependencies that one description may name.
 const maxDependencies = 20
 
-// dependsLine is a line that names dependencies. Without a colon it is one only
-// if pull requests follow.
-var dependsLine = regexp.MustCompile(`(?i)^depends[- ]on(:?)[ \t]+(.+)$|^depends[- ]on:(.+)$`)
-
 // dependencies returns what a description depends on, without repetition, and
 // what it names that is no pull request of this Gitea. Page is the address of
-// the pull request itself.
-func dependencies(description string, self dependency, page string) (named []dependency, strange []string) {
-	for _, line := range command.Lines(description) {
-		m := dependsLine.FindStringSubmatch(strings.TrimSpace(line))
-		if m == nil {
-			continue
+// the pull request itself. More is set if it names more than are looked at.
+func dependencies(description string, self dependency, page string) (named []dependency, strange []string, more bool) {
+	for _, text := range dependsTexts(description) {
+		words := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
+		if len(words) == 0 {
+			words = []string{"Depends-On:"}
 		}
-		sure := m[1] != "" || m[3] != ""
-		for _, word := range strings.FieldsFunc(m[2]+m[3], func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
+		for _, word := range words {
 			d, ok := reference(word, self, page)
+			known := slices.ContainsFunc(named, func(o dependency) bool { return ok && o.key() == d.key() })
 			switch {
-			case !ok && !sure, len(named)+len(strange) >= maxDependencies:
+			case known:
+			case len(named)+len(strange) >= maxDependencies:
+				return named, strange, true
 			case !ok:
 				strange = append(strange, oneLine(word))
-			case !slices.ContainsFunc(named, func(o dependency) bool { return o.key() == d.key() }):
+			default:
 				named = append(named, d)
 			}
 		}
 	}
-	return named, strange
+	return named, strange, false
+}
+
+// dependsLine is a line that names dependencies.
+var dependsLine = regexp.MustCompile(`(?i)^depends[- ]on[ \t]*:(.*)$`)
+
+// dependsTexts returns what follows "Depends-On:" in the lines of a description.
+// It is not as exact as Markdown: only what is plainly an example is left out,
+// within a fence, a quote or a comment of HTML. Marks of lists, headings and
+// emphasis do not matter. Where somebody meant no dependency the pull request
+// waits for nothing worse than another word.
+func dependsTexts(description string) []string {
+	var texts []string
+	fence, comment := "", false
+	for line := range strings.Lines(description) {
+		line = strings.TrimSpace(line)
+		if fence != "" {
+			if strings.HasPrefix(line, fence) && strings.Trim(line, fence[:1]) == "" {
+				fence = ""
+			}
+			continue
+		}
+		line, comment = withoutComments(line, comment)
+		if mark := fenceMark(line); mark != "" {
+			fence = mark
+			continue
+		}
+		if m := dependsLine.FindStringSubmatch(strings.TrimLeft(line, "-*+_#`~ \t0123456789.)[]x")); m != nil {
+			texts = append(texts, strings.Trim(m[1], "*_` \t"))
+		}
+	}
+	return texts
+}
+
+// withoutComments takes comments of HTML out of a line. Within says whether the
+// line begins, and the next one will begin, within a comment.
+func withoutComments(line string, within bool) (rest string, _ bool) {
+	const begin, end = "<!--", "-->"
+	for {
+		if within {
+			_, after, ok := strings.Cut(line, end)
+			if !ok {
+				return rest, true
+			}
+			line, within = after, false
+		}
+		before, after, ok := strings.Cut(line, begin)
+		rest += before
+		if !ok {
+			return strings.TrimSpace(rest), false
+		}
+		line, within = after, true
+	}
+}
+
+// fenceMark returns what a fence begins with, and what ends it, or nothing.
+func fenceMark(line string) string {
+	for _, mark := range []string{"```", "~~~"} {
+		if strings.HasPrefix(line, mark) {
+			return line[:len(line)-len(strings.TrimLeft(line, mark[:1]))]
+		}
+	}
+	return ""
 }
 
 var (
@@ -68,9 +127,8 @@ func reference(word string, self dependency, page string) (dependency, bool) {
 	word = strings.Trim(word, "<>.;")
 	m := shortReference.FindStringSubmatch(word)
 	if m == nil {
-		root, ok := strings.CutSuffix(page, fmt.Sprintf("/%s/%s/pulls/%d", self.owner, self.repo, self.number))
-		path, here := strings.CutPrefix(word, root)
-		if !ok || !here {
+		path, ok := strings.CutPrefix(word, root(page, self))
+		if !ok {
 			return dependency{}, false
 		}
 		if m = pageReference.FindStringSubmatch(strings.TrimSuffix(path, "/")); m == nil {
@@ -85,4 +143,14 @@ func reference(word string, self dependency, page string) (dependency, bool) {
 		return dependency{self.owner, self.repo, number}, true
 	}
 	return dependency{m[1], m[2], number}, true
+}
+
+// root is the address of the Gitea of a page. The names of a repository are in
+// any letter case there.
+func root(page string, self dependency) string {
+	path := fmt.Sprintf("/%s/%s/pulls/%d", self.owner, self.repo, self.number)
+	if n := len(page) - len(path); n > 0 && strings.EqualFold(page[n:], path) {
+		return page[:n]
+	}
+	return page
 }

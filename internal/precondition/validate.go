@@ -1,6 +1,7 @@
 package precondition
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -38,10 +39,13 @@ func matchAny(globs []string, name string) bool {
 	return false
 }
 
+// objectName is a name that Kubernetes takes: RFC 1123, with dots.
+var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+
 // object checks that a text is "namespace/name".
 func (v *Validator) object(at yamlfile.Path, text string) {
 	namespace, name, ok := strings.Cut(text, "/")
-	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") || strings.ContainsAny(text, " \t\r\n") {
+	if !ok || !objectName.MatchString(namespace) || !objectName.MatchString(name) {
 		v.Add(at, `write "namespace/name"`, "%q does not name an object", text)
 	}
 }
