@@ -286,7 +286,7 @@ func TestCheckOfAPullRequestThatChangesThePolicy(t *testing.T) {
 	bad := w.open("bad", map[string]string{policy.Path: "version: 1\npreconditions: 7\n"})
 	k := w.checker()
 	out, _ := w.checks(k, good, true)
-	w.has(out, "unmet: ci has run", "by the policy in this pull request\n├─ preconditions waiting: late: it is", "└─ approval clear: ")
+	w.has(out, "unmet: ci has run", "by the policy in this pull request\n├─ preconditions waiting: unmet: late\n", "└─ approval clear: ")
 	out, _ = w.checks(k, bad, true)
 	w.has(out, "the policy in this pull request is not valid\n└─ .gitea/signalbox.yaml@")
 }

@@ -167,16 +167,10 @@ func (p Pipelines) hidden(a *about, renovate bool) {
 			Why: "So of a run that waits it cannot be told for sure whether anybody is there to take it.",
 		})
 	}
-	if !renovate {
-		return
-	}
-	if p.Secrets != "" {
-		a.add(Finding{Check: "actions-visible", Severity: Info, What: p.Secrets, Why: "So it cannot be told whether Renovate's workflow lacks a secret."})
-	}
-	if p.Variables != "" {
+	if why := orWord(p.Secrets, p.Variables); renovate && why != "" {
 		a.add(Finding{
-			Check: "actions-visible", Severity: Info, What: p.Variables,
-			Why: "So what Renovate's workflow takes from variables is unknown; what its runs were is told by their logs all the same.",
+			Check: "actions-visible", Severity: Info, What: "it is not known which secrets and variables there are: " + why,
+			Why: "So it cannot be told whether Renovate's workflow lacks a secret, and what it takes from variables is unknown. What its runs were is told by their logs all the same.",
 		})
 	}
 }

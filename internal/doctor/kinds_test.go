@@ -128,8 +128,9 @@ func TestPipelines(t *testing.T) {
 		{"no Renovate", see(func(p *pipelines) { p.Workflows[1].Absent = true }), []string{"warning workflow"}, []string{"Renovate is not there, so the rule is unmet"}},
 		{"file unread", see(func(p *pipelines) { p.Workflows[0].Fault = "HTTP 500" }), []string{"unknown workflow"}, nil},
 		{"hidden", see(func(p *pipelines) { p.Runners, p.Secrets, p.Variables = "no runners", "no secrets", "no variables" }), []string{
-			fine, "info actions-visible", "info actions-visible", "info actions-visible",
-		}, []string{"no runners", "no secrets", "no variables"}},
+			fine, "info actions-visible", "info actions-visible",
+		}, []string{"no runners", "which secrets and variables there are: no secrets"}},
+		{"hidden variables", see(func(p *pipelines) { p.Variables = "no variables" }), []string{fine, "info actions-visible"}, []string{"no variables"}},
 		{"hidden, and no Renovate", see(func(p *pipelines) { p.Workflows, p.Secrets = p.Workflows[:1], "no secrets" }), []string{fine}, nil},
 		{"hidden, or not", see(func(p *pipelines) { p.HiddenFault = "HTTP 500" }), []string{fine, "info actions-visible"}, nil},
 		{"a status that was never there", see(func(p *pipelines) { p.Statuses = []string{"ci"} }), []string{fine, "info status"}, []string{`no status on the tip of main is called "ci / *", which precondition "ci" asks for`}},

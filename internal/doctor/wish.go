@@ -100,9 +100,6 @@ type Follower struct {
 	Fault string
 }
 
-// forever is why a rule matters that cannot be known.
-const forever = "It is unknown until then, and nothing it is about is clear."
-
 // wishes judges what rules read beside Flux's objects.
 func (c Cluster) wishes(a *about) {
 	before := len(a.findings)
@@ -158,7 +155,7 @@ func (c Cluster) missing(a *about) {
 	f := Finding{
 		Check: "cluster-rights", Severity: Problem,
 		What: fmt.Sprintf("%s reads what the account may not: %s", c.rulesOf(func(w SeenWish) bool { return len(w.Missing) > 0 }), some(grouped(rights))),
-		Why:  forever, Remedy: "Give the account:\n  " + strings.Join(grouped(rights), "\n  "),
+		Why:  "It is unknown until the account may, and nothing it is about is clear.", Remedy: "Give the account:\n  " + strings.Join(grouped(rights), "\n  "),
 	}
 	if c.Role != "" {
 		f.Remedy = "kubectl apply -f - with this; it replaces what was given by the same names:\n" + strings.TrimRight(c.Role, "\n")
