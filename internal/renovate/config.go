@@ -123,10 +123,15 @@ type sources struct {
 	envAt     string
 	// doubt says why more than these may count, such as a file, or is empty.
 	doubt string
+	// force says what may override all of these, or is empty.
+	force string
 }
 
 // mode says what Renovate makes of its sources.
 func (s sources) mode() (Mode, string) {
+	if s.force != "" {
+		return ModeUnknown, s.force
+	}
 	for _, one := range []struct {
 		v  *value
 		at string
@@ -161,6 +166,7 @@ const (
 	configEnv  = "RENOVATE_CONFIG"
 	configFile = "RENOVATE_CONFIG_FILE"
 	envPrefix  = "ENV_PREFIX"
+	forceEnv   = "RENOVATE_FORCE"
 )
 
 // doubtOf says which variable may bring a setting from elsewhere.

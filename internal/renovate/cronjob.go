@@ -50,8 +50,7 @@ func CronJob(schedules []string, containers []Container) Configuration {
 
 func (c *Configuration) container(one Container) []given {
 	env := one.environment()
-	var found []invocation
-	s := &script{env: env, set: map[string]assigned{}}
+	s := newScript(env)
 	words := make([]word, 0, len(one.Command)+len(one.Args))
 	for _, text := range slices.Concat(one.Command, one.Args) {
 		words = append(words, one.word(text))
@@ -61,17 +60,16 @@ func (c *Configuration) container(one Container) []given {
 		first = path.Base(one.Command[0])
 	}
 	switch {
-	case first == "" && image.MatchString(one.Image) && (len(one.Args) == 0 || !shells[path.Base(one.Args[0])]):
+	case first == "" && image.MatchString(one.Image) && (len(one.Args) == 0 || !ownCommand(one.Args[0])):
 		// The image starts Renovate with the arguments, of which the first may be its name.
 		if len(words) > 0 && one.Args[0] == "renovate" {
 			words = words[1:]
 		}
 		s.add(one.Image, words, nil, false)
-		found = s.found
 	case len(words) > 0:
 		s.start(words, false)
-		found = s.found
 	}
+	found := s.all()
 	if len(found) == 0 && strings.Contains(strings.ToLower(one.Image), "renovate") {
 		found = []invocation{{how: clean(one.Image), sources: sources{doubt: "what its command does cannot be told"}}}
 	}

@@ -34,6 +34,9 @@ func TestCronJob(t *testing.T) {
 		"a command":                {[]Container{{Name: "c", Image: image, Command: []string{"renovate"}, Args: []string{"--dry-run=extract"}}}, ModeExtract, "container c: --dry-run is extract"},
 		"a shell":                  {[]Container{{Name: "c", Image: image, Command: []string{"/bin/sh", "-c"}, Args: []string{"renovate --dry-run=$RENOVATE_DRY_RUN"}, Env: []EnvVar{full}}}, ModeFull, "container c: --dry-run is full"},
 		"a shell as argument":      {[]Container{{Name: "c", Image: image, Args: []string{"bash", "-c", "unset RENOVATE_DRY_RUN; renovate"}, Env: []EnvVar{full}}}, ModeLive, "container c: RENOVATE_DRY_RUN is not given, which is a live run"},
+		"env as argument":          {[]Container{{Name: "c", Image: image, Args: []string{"env", "-u", "RENOVATE_DRY_RUN", "renovate"}, Env: []EnvVar{full}}}, ModeUnknown, "container c: RENOVATE_DRY_RUN is not given, and what env does cannot be told from the file"},
+		"a repository first":       {[]Container{{Name: "c", Image: image, Args: []string{"a/b"}, Env: []EnvVar{full}}}, ModeFull, "container c: RENOVATE_DRY_RUN is full"},
+		"forced":                   {[]Container{{Name: "c", Image: image, Env: []EnvVar{full, {Name: "RENOVATE_FORCE", Value: "{}"}}}}, ModeUnknown, "container c: RENOVATE_FORCE may override what is set"},
 		"a script":                 {[]Container{{Name: "c", Image: image, Command: []string{"/scripts/run.sh"}, Env: []EnvVar{full}}}, ModeUnknown, "container c: RENOVATE_DRY_RUN is not given, and what its command does cannot be told"},
 		"two, one is live":         {[]Container{{Name: "c", Image: image, Env: []EnvVar{full}}, {Name: "d", Image: image}}, ModeLive, "container d: RENOVATE_DRY_RUN is not given, which is a live run"},
 	}

@@ -16,6 +16,8 @@ type value struct {
 	// inert says that what is unknown is a name or a credential, and no option of
 	// a command.
 	inert bool
+	// lost says that what is unknown is whether it is set at all.
+	lost bool
 }
 
 func known(v any) value            { return value{v: v} }

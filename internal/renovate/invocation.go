@@ -7,6 +7,10 @@ type invocation struct {
 	how string
 	sources
 	nested bool
+	// inherits says that the setting is that of the script's environment, as it
+	// was after so many changes.
+	inherits bool
+	changes  int
 }
 
 // add notes an invocation. engine are the options of docker run, and nil means
@@ -14,10 +18,7 @@ type invocation struct {
 func (s *script) add(how string, args, engine []word, nested bool) {
 	i := invocation{how: clean(how), nested: nested}
 	if engine == nil {
-		if v, ok := s.lookup(dryRunEnv); ok {
-			i.env, i.envAt = &v, dryRunEnv
-		}
-		i.doubt = doubtOf(func(name string) bool { _, ok := s.lookup(name); return ok })
+		i.inherit(s.exported)
 	} else {
 		s.container(&i, engine)
 	}
@@ -36,12 +37,27 @@ func (s *script) add(how string, args, engine []word, nested bool) {
 		case strings.HasPrefix(text, "--dry-run="):
 			v := known(strings.TrimPrefix(text, "--dry-run="))
 			i.flag, i.flagAt = &v, "--dry-run"
+		case strings.HasPrefix(text, "--force="), text == "--force", strings.HasPrefix(text, "--no-dry-run"):
+			i.force = clean(text) + " may override what is set"
 		}
 	}
 	if unknown.isUnknown() {
 		i.flag, i.flagAt = &unknown, "--dry-run"
 	}
+	i.changes = s.changes
 	s.found = append(s.found, i)
+}
+
+// inherit takes the setting from an environment.
+func (i *invocation) inherit(env environment) {
+	i.inherits = true
+	if v, ok := env(dryRunEnv); ok {
+		i.env, i.envAt = &v, dryRunEnv
+	}
+	i.doubt = doubtOf(func(name string) bool { _, ok := env(name); return ok })
+	if v, ok := env(forceEnv); ok && !v.lost && (v.isUnknown() || v.text() != "") {
+		i.force = forceEnv + " may override what is set"
+	}
 }
 
 // arguments returns the words as Renovate gets them. unknown is set if one that

@@ -2,6 +2,7 @@ package renovate
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -12,10 +13,18 @@ import (
 )
 
 // read finds the places and judges them on each trigger.
-func (w *workflow) read() {
+func (w *workflow) read() error {
 	keys, jobs := entries(child(w.root, "jobs"))
+	w.jobs = map[string]*yaml.Node{}
+	for n, key := range slices.Backward(keys) {
+		w.jobs[key.Value] = jobs[n]
+	}
+	if w.size()*len(w.Triggers) > maxWork {
+		return errors.New("has more jobs and steps on more events than are read; split it")
+	}
 	events := w.Triggers
 	for i := range events {
+		w.conditions = map[string]conditions{}
 		var all []given
 		for n, job := range jobs {
 			all = append(all, w.job(events[i].Event, keys[n].Value, job, i == 0)...)
@@ -25,6 +34,7 @@ func (w *workflow) read() {
 	for i := range w.Inputs {
 		w.Inputs[i].DryRun = w.fed[w.Inputs[i].Name]
 	}
+	return nil
 }
 
 // layer is one env mapping; the first of a list that has a name gives it.
@@ -41,7 +51,7 @@ func (w *workflow) environment(event string, layers []layer) environment {
 	return func(name string) (value, bool) {
 		for i, l := range layers {
 			if l.all || l.lost[name] {
-				return notKnown("a step before may set it"), true
+				return value{unknown: "a step before may set it", lost: true}, true
 			}
 			node := child(l.node, name)
 			if node == nil {
@@ -64,13 +74,14 @@ func (w *workflow) environment(event string, layers []layer) environment {
 
 // job judges the places of a job on an event. first says to note the places.
 func (w *workflow) job(event, id string, job *yaml.Node, first bool) []given {
-	conditions, runs := w.condition(event, id, job, nil)
+	skips := w.condition(event, id)
+	texts, runs := skips.texts, skips.runs
 	base := []layer{{node: child(job, "env")}, {node: child(w.root, "env")}}
 	if uses := scalar(child(job, "uses")); uses != "" {
 		if !strings.Contains(strings.ToLower(uses), "renovate") {
 			return nil
 		}
-		return []given{w.place(Place{Job: id, Line: job.Line, How: clean(uses), Conditions: conditions}, first,
+		return []given{w.place(Place{Job: id, Line: job.Line, How: clean(uses), Conditions: texts}, first,
 			sources{doubt: "what the called workflow does cannot be told from the file"}, runs)}
 	}
 	var all []given
@@ -80,14 +91,14 @@ func (w *workflow) job(event, id string, job *yaml.Node, first bool) []given {
 			continue
 		}
 		at := Place{
-			Job: id, Line: step.Line, Conditions: conditions,
+			Job: id, Line: step.Line, Conditions: texts,
 			Step: clean(cmp.Or(scalar(child(step, "id")), scalar(child(step, "name")), strconv.Itoa(n+1))),
 		}
 		stepRuns := runs
 		layers := append([]layer{{node: child(step, "env")}, exported}, base...)
 		env := w.environment(event, layers)
 		if condition := child(step, "if"); condition != nil {
-			at.Conditions = append(slices.Clone(conditions), clean(scalar(condition)))
+			at.Conditions = append(slices.Clone(texts), clean(scalar(condition)))
 			stepRuns = both(runs, w.holds(scalar(condition), w.names(event, env)))
 		}
 		run := scalar(child(step, "run"))
@@ -151,12 +162,9 @@ func (w *workflow) step(event string, step *yaml.Node, run string, env environme
 		return nil
 	}
 	i := invocation{how: clean(uses)}
-	if v, ok := env(dryRunEnv); ok {
-		i.env, i.envAt = &v, dryRunEnv
-	}
+	i.inherit(env)
 	switch {
 	case action.MatchString(uses):
-		i.doubt = doubtOf(func(name string) bool { _, ok := env(name); return ok })
 		for _, input := range []string{"configurationFile", "docker-cmd-file"} {
 			if scalar(child(with, input)) != "" {
 				i.doubt = input + " may give another dryRun"
@@ -168,7 +176,6 @@ func (w *workflow) step(event string, step *yaml.Node, run string, env environme
 			i.env, i.envAt = &unknown, dryRunEnv
 		}
 	case strings.HasPrefix(uses, "docker://") && image.MatchString(uses) && child(with, "args") == nil && child(with, "entrypoint") == nil:
-		i.doubt = doubtOf(func(name string) bool { _, ok := env(name); return ok })
 	default:
 		unknown := notKnown("what " + clean(uses) + " does cannot be told from the file")
 		i.env, i.envAt = &unknown, dryRunEnv
@@ -218,55 +225,4 @@ func (l layer) after(script string) layer {
 		next.all = next.all || len(names) == 0 && (strings.Contains(row, "GITHUB_ENV") || strings.Contains(row, "GITEA_ENV"))
 	}
 	return next
-}
-
-// condition returns the conditions that can skip a job, its own and those of the
-// jobs that it needs, and what they come to on an event.
-func (w *workflow) condition(event, id string, job *yaml.Node, seen []string) ([]string, Runs) {
-	var texts []string
-	runs := RunsYes
-	own := scalar(child(job, "if"))
-	if own != "" {
-		texts = append(texts, clean(own))
-		runs = w.holds(own, w.names(event, func(string) (value, bool) { return value{}, false }))
-	}
-	if slices.Contains(seen, id) || strings.Contains(own, "always()") {
-		return texts, runs
-	}
-	seen = append(seen, id)
-	for _, need := range items(child(job, "needs")) {
-		needed := child(child(w.root, "jobs"), scalar(need))
-		if needed == nil || slices.Contains(seen, scalar(need)) {
-			continue
-		}
-		more, needs := w.condition(event, scalar(need), needed, seen)
-		texts, runs = append(texts, more...), both(runs, needs)
-	}
-	return texts, runs
-}
-
-// holds evaluates a condition.
-func (w *workflow) holds(text string, names scope) Runs {
-	text = strings.TrimSpace(text)
-	if inner, ok := strings.CutPrefix(text, "${{"); ok && expressionEnd(inner) == len(inner)-2 {
-		text = inner[:len(inner)-2]
-	}
-	switch v := evaluate(text, names); {
-	case v.isUnknown():
-		return RunsMaybe
-	case v.truthy():
-		return RunsYes
-	}
-	return RunsNo
-}
-
-// both returns what two conditions come to together.
-func both(a, b Runs) Runs {
-	switch {
-	case a == RunsNo || b == RunsNo:
-		return RunsNo
-	case a == RunsMaybe || b == RunsMaybe:
-		return RunsMaybe
-	}
-	return RunsYes
 }

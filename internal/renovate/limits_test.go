@@ -115,3 +115,41 @@ func BenchmarkAnalyze(b *testing.B) {
 		}
 	}
 }
+
+// Jobs that need all before them are not walked along every path.
+func TestWorkflowOfManyNeeds(t *testing.T) {
+	const jobs = 300
+	var b strings.Builder
+	b.WriteString("on: [schedule, push]\njobs:\n  j0: {if: \"false\", steps: [{run: renovate}]}\n")
+	for i := 1; i < jobs; i++ {
+		fmt.Fprintf(&b, "  j%d: {steps: [{run: renovate}], needs: [", i)
+		for j := range i {
+			fmt.Fprintf(&b, "j%d,", j)
+		}
+		b.WriteString("]}\n")
+	}
+	c := read(t, b.String(), nil)
+	if got, _ := c.OnSchedule(); got.Runs != RunsNo || len(c.Places) != jobs {
+		t.Errorf("got %+v in %d places", got, len(c.Places))
+	}
+	cycle := read(t, "on: schedule\njobs:\n  a: {needs: [b, c], steps: [{run: renovate}]}\n  b: {needs: a, if: 1 == 1}\n  c: {if: 2 == 2}\n", nil)
+	if got, _ := cycle.OnSchedule(); got.Runs != RunsMaybe || got.Mode != ModeLive {
+		t.Errorf("got %+v of jobs that need each other", got)
+	}
+	if got := cycle.Places[0].Conditions; len(got) != 2 {
+		t.Errorf("conditions %q", got)
+	}
+}
+
+// A small file that means a large one is refused.
+func TestWorkflowOfAliases(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("on: push\njobs:\n  a: {steps: &s [" + strings.Repeat("{run: renovate},", 1000) + "]}\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, "  j%d: {steps: *s}\n", i)
+	}
+	_, err := Workflow("r.yaml", []byte(b.String()), nil)
+	if want := "r.yaml: has more jobs and steps on more events than are read; split it"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

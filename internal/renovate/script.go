@@ -15,15 +15,9 @@ type environment func(name string) (value, bool)
 // setting.
 type script struct {
 	env environment
-	// set are variables that the script itself sets; an unset one is not ok.
-	set   map[string]assigned
+	variables
 	found []invocation
 	depth int
-}
-
-type assigned struct {
-	v  value
-	ok bool
 }
 
 func setOf(words string) map[string]bool {
@@ -35,9 +29,9 @@ func setOf(words string) map[string]bool {
 }
 
 func readScript(text string, env environment) []invocation {
-	s := &script{env: env, set: map[string]assigned{}}
+	s := newScript(env)
 	s.read(text)
-	return s.found
+	return s.all()
 }
 
 // maxScripts bounds scripts within scripts, such as those of sh -c.
@@ -52,13 +46,6 @@ func (s *script) read(text string) {
 	for _, c := range split(text) {
 		s.command(c)
 	}
-}
-
-func (s *script) lookup(name string) (value, bool) {
-	if a, ok := s.set[name]; ok {
-		return a.v, a.ok
-	}
-	return s.env(name)
 }
 
 // resolve puts the variables into a word.
@@ -120,6 +107,7 @@ func (s *script) command(c command) {
 		if text, _ := w.plain(); w.opaque && substituted.MatchString(text) {
 			s.doubtful([]string{text}, c.nested)
 		}
+		s.defaults(w)
 	}
 	words := c.words
 	local := map[string]assigned{}
@@ -128,43 +116,47 @@ func (s *script) command(c command) {
 		if !ok {
 			break
 		}
-		local[name] = assigned{s.resolve(rest), true}
+		local[name] = assigned{v: s.resolve(rest), ok: true, exported: true}
 		words = words[1:]
 	}
+	perhaps := c.nested || c.apart
 	if len(words) == 0 {
-		s.assign(local, c.nested)
+		for name, a := range local {
+			s.assign(name, a.v, perhaps)
+		}
 		return
 	}
 	first, _ := words[0].plain()
+	if c.fed && !harmless[first] {
+		s.doubtful([]string{first, "<<", "renovate"}, c.nested)
+	}
 	switch first {
-	case "export", "declare", "readonly", "unset":
-		for _, w := range words[1:] {
-			if name, rest, ok := assignmentOf(w); ok {
-				local[name] = assigned{s.resolve(rest), true}
-			} else if name, all := w.plain(); all && first == "unset" {
-				local[name] = assigned{}
+	case "exec", "command", "builtin", "nohup", "env":
+		c.words = append(slices.Clone(c.words[:len(c.words)-len(words)]), words[1:]...)
+		s.command(c)
+		return
+	case "sudo":
+		// What sudo hands on is in its settings, whatever its options say.
+		outer := s.variables
+		s.lose("sudo may not hand it on")
+		c.words = words[1:]
+		for text, _ := first, true; len(c.words) > 0; c.words = c.words[1:] {
+			if text, _ = c.words[0].plain(); !strings.HasPrefix(text, "-") {
+				break
 			}
 		}
-		s.assign(local, c.nested)
-		return
-	case "exec", "sudo", "command", "nohup", "env":
-		s.command(command{words: append(slices.Clone(c.words[:len(c.words)-len(words)]), words[1:]...), nested: c.nested})
+		s.command(c)
+		s.variables = outer
 		return
 	}
-	outer := s.set
-	s.set = maps.Clone(outer)
+	if s.builtin(first, words[1:], perhaps) {
+		return
+	}
+	outer := s.variables
+	s.set = maps.Clone(outer.set)
 	maps.Copy(s.set, local)
 	s.start(words, c.nested)
-	s.set = outer
-}
-
-func (s *script) assign(values map[string]assigned, nested bool) {
-	for name, a := range values {
-		if nested {
-			a = assigned{notKnown("a script sets it on a condition"), true}
-		}
-		s.set[name] = a
-	}
+	s.variables = outer
 }
 
 var (
@@ -184,7 +176,7 @@ var (
 	// harmless commands, and installers with these words, start nothing that they
 	// name. Any other command that names Renovate may start it.
 	harmless = setOf(`echo printf : true false exit set cd pwd mkdir rm cp mv ln ls cat head tail tee grep sed awk jq yq
-		test [ [[ chmod chown touch which type git curl wget apt apt-get apk pip read sleep date return shift trap`)
+		test [ [[ chmod chown touch which type git curl wget apt apt-get apk pip read sleep date return shift`)
 	installers = map[string][]string{
 		"npm": {"install", "i", "ci", "view", "pack", "config", "cache"}, "pnpm": {"add", "install", "i"}, "yarn": {"add", "install"},
 		"docker": {"pull", "login", "logs", "rm", "stop", "tag", "inspect", "image"}, "podman": {"pull", "login", "rm", "stop"},
@@ -220,7 +212,12 @@ func (s *script) start(words []word, nested bool) {
 	case len(words) > 1 && slices.Contains(packagers[name], texts[1]):
 		s.packaged(name+" "+texts[1], words[2:], nested)
 	case engines[name] && len(words) > 1 && texts[1] == "run":
-		if i := imageAt(texts); i > 0 {
+		i := imageAt(texts)
+		switch {
+		case i < 0:
+		case i+1 < len(texts) && texts[i+1] != "" && ownCommand(texts[i+1]):
+			s.doubtful(texts, nested)
+		default:
 			s.add(name+" run "+texts[i], words[i+1:], append([]word{}, words[2:i]...), nested)
 		}
 	case shells[name] && slices.ContainsFunc(texts[:len(texts)-1], inline.MatchString):
@@ -230,6 +227,7 @@ func (s *script) start(words []word, nested bool) {
 			return
 		}
 		before := len(s.found)
+		s.inherit()
 		s.read(inner.text())
 		for i := before; nested && i < len(s.found); i++ {
 			s.found[i].nested = true

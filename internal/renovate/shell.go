@@ -38,6 +38,11 @@ type command struct {
 	// nested says that it stands in a condition, a loop or a group, or behind
 	// && or ||, so that it may not be carried out.
 	nested bool
+	// apart says that it runs beside the shell, as in a pipe, and changes no
+	// variable of it.
+	apart bool
+	// fed says that it is given a text that names Renovate.
+	fed bool
 }
 
 // split cuts a script into simple commands. It knows what scripts of workflows
@@ -58,8 +63,13 @@ type splitter struct {
 	word     *word
 	depth    int
 	chained  bool
-	// heredocs are the delimiters whose text begins on the next line.
+	piped    bool
+	// redirect says that the next word is a file.
+	redirect bool
+	// heredocs are the delimiters whose text begins on the next line, and line is
+	// the first command of this one.
 	heredocs []string
+	line     int
 }
 
 func (s *splitter) literal(text string) {
@@ -74,14 +84,17 @@ func (s *splitter) literal(text string) {
 }
 
 func (s *splitter) endWord() {
-	if s.word != nil {
-		s.words = append(s.words, *s.word)
-		s.word = nil
+	if s.word == nil {
+		return
 	}
+	if !s.redirect || s.word.opaque {
+		s.words = append(s.words, *s.word)
+	}
+	s.word, s.redirect = nil, false
 }
 
 var (
-	opens  = map[string]bool{"if": true, "case": true, "for": true, "while": true, "until": true, "{": true, "(": true}
+	opens  = map[string]bool{"if": true, "case": true, "for": true, "select": true, "while": true, "until": true, "{": true, "(": true}
 	closes = map[string]bool{"fi": true, "esac": true, "done": true, "}": true, ")": true}
 	skips  = map[string]bool{"then": true, "else": true, "elif": true, "do": true, "!": true, "time": true, "if": true, "while": true, "until": true, "{": true}
 )
@@ -89,22 +102,27 @@ var (
 func (s *splitter) endCommand() {
 	s.endWord()
 	words := s.words
-	s.words = nil
+	s.words, s.redirect = nil, false
 	nested := s.depth > 0 || s.chained
 	for len(words) > 0 {
 		first, all := words[0].plain()
 		switch {
 		case all && closes[first]:
 			s.depth = max(0, s.depth-1)
+			return
 		case all && opens[first]:
 			s.depth++
 			nested = true
+			if first == "case" {
+				return
+			}
 			if !skips[first] {
+				s.commands = append(s.commands, command{words: words, nested: true})
 				return
 			}
 		case all && skips[first]:
 		default:
-			s.commands = append(s.commands, command{words: words, nested: nested})
+			s.commands = append(s.commands, command{words: words, nested: nested, apart: s.piped})
 			return
 		}
 		words = words[1:]
@@ -122,7 +140,7 @@ func (s *splitter) step() {
 	case c == '\n':
 		s.rest = s.rest[1:]
 		s.endCommand()
-		s.chained = false
+		s.chained, s.piped = false, false
 		s.skipHeredocs()
 	case c == ' ' || c == '\t' || c == '\r':
 		s.rest = s.rest[1:]
@@ -139,8 +157,9 @@ func (s *splitter) step() {
 		s.chained = true
 	case c == ';' || c == '|' || c == '&':
 		s.rest = s.rest[1:]
+		s.piped = s.piped || c != ';'
 		s.endCommand()
-		s.chained = s.chained && c != ';'
+		s.chained, s.piped = s.chained && c != ';', c == '|'
 	case c == '(' || c == ')':
 		s.rest = s.rest[1:]
 		s.endCommand()
@@ -154,9 +173,13 @@ func (s *splitter) step() {
 		s.heredocs = append(s.heredocs, m[2])
 		s.rest = s.rest[len(m[0]):]
 		s.endWord()
+	case strings.HasPrefix(s.rest, "<<<"):
+		s.rest = s.rest[3:]
+		s.endWord()
 	case c == '>' || c == '<':
 		s.rest = s.rest[1:]
 		s.endWord()
+		s.redirect = true
 	case c == '\'':
 		end := strings.IndexByte(s.rest[1:], '\'')
 		if end < 0 {
@@ -243,8 +266,10 @@ func (s *splitter) opaque(n int) {
 	s.rest = s.rest[n:]
 }
 
-// skipHeredocs leaves out the texts that begin on this line.
+// skipHeredocs leaves out the texts that begin on this line, and notes whether
+// they name Renovate.
 func (s *splitter) skipHeredocs() {
+	fed := false
 	for _, end := range s.heredocs {
 		for s.rest != "" {
 			text, rest, _ := strings.Cut(s.rest, "\n")
@@ -252,7 +277,11 @@ func (s *splitter) skipHeredocs() {
 			if strings.TrimSpace(text) == end {
 				break
 			}
+			fed = fed || strings.Contains(strings.ToLower(text), "renovate")
 		}
 	}
-	s.heredocs = nil
+	for i := s.line; i < len(s.commands); i++ {
+		s.commands[i].fed = fed
+	}
+	s.heredocs, s.line = nil, len(s.commands)
 }

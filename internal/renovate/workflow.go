@@ -49,7 +49,9 @@ func Workflow(file string, data []byte, variables map[string]string) (Configurat
 		return Configuration{}, fmt.Errorf("%s:%d: is not a workflow; it has no jobs", file, root.Line)
 	}
 	w.triggers()
-	w.read()
+	if err := w.read(); err != nil {
+		return Configuration{}, fmt.Errorf("%s: %w", file, err)
+	}
 	return w.Configuration, nil
 }
 
@@ -70,6 +72,10 @@ type workflow struct {
 	variables map[string]string
 	// fed are the inputs that were asked for.
 	fed map[string]bool
+	// jobs are the jobs by id, and conditions what was found of them on the event
+	// in hand.
+	jobs       map[string]*yaml.Node
+	conditions map[string]conditions
 }
 
 // child returns the value of a key, or nil. Aliases and merges are followed.
