@@ -146,7 +146,7 @@ func (a *app) wire(ctx context.Context) error {
 	}
 	forgeFacts := &handlers.ForgeFacts{
 		Forge: a.forge, Repositories: repositories, Facts: a.bus.Facts(), RenovateAccounts: a.config.Bots,
-		Every: a.config.Timing.Reconcile, Now: time.Now,
+		Every: a.config.Timing.Reconcile, Now: time.Now, Log: a.log,
 	}
 	a.demand = &handlers.Demand{
 		Index: index, Records: records, Clusters: clusterCollectors(a.clusters, a.watchers), Forge: forgeFacts,
@@ -169,7 +169,7 @@ func (a *app) wire(ctx context.Context) error {
 	a.evaluator = &handlers.Evaluator{
 		Forge: a.forge, Repositories: repositories, Account: account,
 		Records: records, Index: index, Facts: a.bus.Facts(), Demand: a.demand, Queue: queue, Policies: policies,
-		Ledger: a.ledger, People: handlers.NewPeople(a.forge, time.Now),
+		Ledger: a.ledger, People: handlers.NewPeople(a.forge, time.Now), Finder: handlers.NewFinder(),
 		Clusters: clusterNames(a.clusters), Bots: bots(a.config),
 		Meter: meter, Log: a.log, Now: time.Now, Grace: grace, Ripen: ripen,
 	}

@@ -170,7 +170,7 @@ func (k checker) once(ctx context.Context, t target) (v *policy.Verdict, ledger 
 		},
 	}
 	e := &handlers.Evaluator{
-		Forge: forge, Facts: facts, Policies: policies, Demand: demand, Account: handlers.NewAccount(forge),
+		Forge: forge, Facts: facts, Policies: policies, Demand: demand, Account: handlers.NewAccount(forge), Finder: handlers.NewFinder(),
 		People: handlers.NewPeople(forge, time.Now), Clusters: clusterNames(k.clusters), Bots: bots(k.config), Log: quiet, Now: time.Now,
 	}
 	v, err = e.Look(ctx, repo, t.number, k.instead, decisions)

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +35,7 @@ func (m *memoryFacts) Select(source, scope, kind string) []fact.Fact {
 			out = append(out, f)
 		}
 	}
+	slices.SortFunc(out, func(a, b fact.Fact) int { return cmp.Compare(a.Key.String(), b.Key.String()) })
 	return out
 }
 

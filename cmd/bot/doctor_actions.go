@@ -70,10 +70,13 @@ func (l *repoLook) pipelines(ctx context.Context, tip string, p *doctor.Pipeline
 			p.RunsFault, p.RunsRefused = err.Error(), refusedBy(err) || errors.Is(err, pull.ErrNotFound)
 		}
 	}
-	hidden, err := l.forge.ActionsOf(ctx, l.info.Repo)
+	actions, err := l.forge.ActionsOf(ctx, l.info.Repo)
 	if err != nil {
 		p.HiddenFault = err.Error()
 		return
 	}
-	p.Runners, p.Secrets, p.Variables = hidden.RunnersProblem, hidden.SecretsProblem, hidden.VariablesProblem
+	p.Runners = actions.RunnersProblem
+	if p.Secrets, p.Variables, err = l.forge.Hidden(ctx, l.info.Repo); err != nil {
+		p.HiddenFault = err.Error()
+	}
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -71,6 +74,78 @@ func TestStatusesOfTheHeadAreFollowed(t *testing.T) {
 	}
 	post(p.Head.SHA, "ci / test", "success")
 	w.shows(number, "success", "success", "37 accepted statuses on")
+}
+
+// TestStatusDuringTheFirstVerdict: what changes while the first verdict is
+// published is not lost.
+func TestStatusDuringTheFirstVerdict(t *testing.T) {
+	w := kindWorld(t, `  - {name: conformance ran, status: {context: "ci"}}`)
+	w.start(worldOptions{})
+	sha, err := w.forge.Push(t.Context(), w.repo, giteatest.Push{Branch: "b", From: "main", As: "bob", Files: map[string]string{"c": "d"}, Message: "b"})
+	w.must(err)
+	post := func(state string) {
+		w.must(w.forge.SetStatus(t.Context(), w.repo, sha, "carol", pull.Status{Context: "ci", State: state}))
+	}
+	post("success")
+	held, release := w.holdComment()
+	number, err := w.forge.OpenPull(t.Context(), w.repo, giteatest.NewPull{As: "bob", Title: "x", Head: "b", Base: "main"})
+	w.must(err)
+	<-held
+	post("failure")
+	k := fact.StatusesKey(w.repo.ID, sha)
+	w.eventually("the webhook is handled", func() string {
+		if f, ok := w.app.bus.Facts().Lookup(k); !ok || f.Statuses == nil || f.Statuses.Statuses[0].State != "failure" {
+			return "the fact is the former one"
+		}
+		return ""
+	})
+	release()
+	w.shows(number, "pending", "success", "Status ci is failure")
+}
+
+// TestWindowClosesBeforeTheMerge: time alone can close the gate between the
+// verdict and the merge.
+func TestWindowClosesBeforeTheMerge(t *testing.T) {
+	now := time.Now().UTC()
+	const form = "2006-01-02 15:04"
+	span := now.Add(time.Hour).Format(form) + "-" + now.Add(5*time.Hour).Format(form)
+	w := newWorld(t, worldOptions{files: map[string]string{
+		policy.Path: "version: 1\nmerge: {enabled: true}\npreconditions:\n  - {name: hours, window: {deny: \"" + span + "\"}}\n",
+	}})
+	w.start(worldOptions{})
+	var ahead atomic.Int64
+	w.app.evaluator.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	number := w.open("a", map[string]string{"apps/a.yaml": "a: 1\n"})
+	w.shows(number, "success", "success", "closes at")
+	w.quiet()
+	w.forge.Fail(func(r *http.Request) *giteatest.Response {
+		if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/comments/") {
+			// The verdict is made, and now the window closes.
+			ahead.Store(int64(2 * time.Hour))
+		}
+		return nil
+	})
+	w.say(number, "bob", "/merge")
+	w.shows(number, "pending", "success", "it opens at")
+	p, err := w.eyes.Pull(t.Context(), w.repo, number)
+	w.must(err)
+	if p.State != pull.Open {
+		t.Errorf("it is %s after the window has closed", p.State)
+	}
+}
+
+// TestProposalAsksNothing: a policy that is not merged has nothing read, and
+// tells nothing of what is known.
+func TestProposalAsksNothing(t *testing.T) {
+	w := newWorld(t, worldOptions{})
+	w.cluster.Serve(kubetest.Volumes)
+	w.must(w.cluster.Apply(volume("secret-name", "degraded")))
+	w.start(worldOptions{})
+	number := w.open("a", map[string]string{policy.Path: "version: 1\npreconditions:\n" + volumesRule})
+	s := w.shows(number, "success", "pending", "Under its own it would be", "unknown: volumes are healthy")
+	if strings.Contains(s.comments[0].Body, "secret") || len(w.app.demand.Index.Wishes()) > 0 {
+		t.Errorf("it was read, and the comment says\n%s", s.comments[0].Body)
+	}
 }
 
 // TestStatusesOfANewHead: a new head is not judged by the statuses of the former

@@ -111,8 +111,14 @@ func TestFindIsBounded(t *testing.T) {
 	if n := len(command.Find(many.String()).Commands); n > 20 {
 		t.Errorf("%d commands", n)
 	}
-	if f := command.Find(strings.Repeat("x", 300<<10) + "\n/approve"); len(f.Commands) > 0 {
-		t.Error("a huge text was searched")
+	f := command.Find(strings.Repeat("x", 300<<10) + "\n/approve")
+	if len(f.Commands) != 1 || f.Commands[0].Name != command.Approve || f.Commands[0].Problem == "" {
+		t.Errorf("in a huge text there is %+v, want one command that is refused", f.Commands)
+	}
+	for name, text := range map[string]string{"quotes": strings.Repeat("> ", 1<<20), "links": strings.Repeat("[a](", 1<<18), "paths": strings.Repeat("/usr/bin\n", 1<<17)} {
+		if f := command.Find(text); len(f.Commands)+len(f.Unknown) > 0 {
+			t.Errorf("%s: there is %+v", name, f)
+		}
 	}
 }
 

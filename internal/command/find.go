@@ -29,22 +29,30 @@ type Unknown struct {
 // maxCommands bounds the commands of one text; the rest is ignored.
 const maxCommands = 20
 
-// maxSize bounds a text that is searched, in bytes. Gitea's own limit for a
-// comment is far larger than anybody's command.
-const maxSize = 256 << 10
+// maxSize bounds a text that is searched, in bytes. What Markdown makes of nested
+// quotes and links costs time that grows with the square of their number.
+const maxSize = 16 << 10
 
 // line is the form of a command: a slash, a word, and what comes after it.
 var line = regexp.MustCompile(`^/([A-Za-z][A-Za-z-]*)(?:[ \t]+(.*))?$`)
 
 // Find finds the commands in a text of Markdown. It never fails: a text that is
-// too long or no Markdown has none.
+// no Markdown has none, and in one that is too long they are refused.
 func Find(markdown string) Found {
 	var found Found
-	if len(markdown) > maxSize {
+	first := firstLine(markdown)
+	switch {
+	case first == "":
+		return found
+	case len(markdown) > maxSize:
+		name := Name(strings.ToLower(line.FindStringSubmatch(first)[1]))
+		if _, ok := specOf(name, PullSpecs()); ok {
+			found.Commands = []Command{{Name: name, Line: first, Problem: "this comment is longer than 16 KiB; write the command in one of its own"}}
+		}
 		return found
 	}
 	specs := PullSpecs()
-	for _, l := range Lines(markdown) {
+	for _, l := range paragraphLines(markdown) {
 		m := line.FindStringSubmatch(strings.TrimSpace(l))
 		if m == nil {
 			continue
@@ -65,6 +73,17 @@ func Find(markdown string) Found {
 	}
 	found.restrict()
 	return found
+}
+
+// firstLine returns the first line that has the form of a command, wherever it
+// stands, or nothing: most texts have none, and need not be taken apart.
+func firstLine(markdown string) string {
+	for l := range strings.Lines(markdown) {
+		if l = strings.TrimSpace(l); line.MatchString(l) {
+			return l
+		}
+	}
+	return ""
 }
 
 // restrict marks what a more restrictive command of the same text excludes.
@@ -94,10 +113,9 @@ func nearest(word string, specs []Spec) Name {
 	return best
 }
 
-// Lines returns the lines of a text of Markdown that somebody says something
-// in: those of its paragraphs that begin with text as it is shown, not within
-// code, quotes, HTML, or the address or title of a link.
-func Lines(markdown string) []string {
+// paragraphLines returns the lines of the paragraphs of a text that begin with
+// text as it is shown: not within code, HTML, or the address or title of a link.
+func paragraphLines(markdown string) []string {
 	source := []byte(strings.ReplaceAll(markdown, "\r\n", "\n"))
 	doc := goldmark.DefaultParser().Parse(text.NewReader(source))
 	var lines []string

@@ -89,7 +89,7 @@ func (r *run) spokenTexts(reviews []pull.Review) []spoken {
 			place: place{name: placeComment, comment: c.ID, url: c.URL},
 			by:    c.Author, at: c.CreatedAt, edited: c.UpdatedAt.After(c.CreatedAt) || r.ledger.Has(decision.EditID(c.ID)),
 			sum:   commentSum(c.Body),
-			found: command.Find(c.Body),
+			found: r.Finder.find(c.Body),
 		}
 		if r.counts(s, c.UpdatedAt) {
 			all = append(all, s)
@@ -99,7 +99,7 @@ func (r *run) spokenTexts(reviews []pull.Review) []spoken {
 		s := spoken{
 			place: place{name: placeReview, review: &review, url: r.pull.URL},
 			by:    review.Author, at: review.SubmittedAt,
-			found: command.Find(review.Body),
+			found: r.Finder.find(review.Body),
 		}
 		if review.State != pull.Pending && r.counts(s, review.SubmittedAt) {
 			all = append(all, s)

@@ -24,14 +24,17 @@ const maxRounds = 8
 func (r *run) decide(ctx context.Context, in *Inputs, facts *factLog) (policy.Verdict, error) {
 	input := r.input(in, facts)
 	wished := map[fact.Key]bool{}
-	for range maxRounds {
+	for round := range maxRounds {
+		// Collecting may have taken a while.
+		input.Now = r.Now()
 		verdict := policy.Evaluate(input)
 		verdict.Notes = in.Notes
 		more, err := r.collect(ctx, verdict.Wishes, wished, facts)
 		if err != nil {
 			return policy.Verdict{}, err
 		}
-		if !more && len(verdict.Asks) == 0 {
+		// What was not read by the last round is unknown, and says so.
+		if len(verdict.Asks) == 0 && (!more || round == maxRounds-1) {
 			return verdict, nil
 		}
 		for _, ask := range verdict.Asks {
@@ -43,7 +46,7 @@ func (r *run) decide(ctx context.Context, in *Inputs, facts *factLog) (policy.Ve
 			in.Answers = append(in.Answers, Answered{ask, answer})
 		}
 	}
-	return policy.Verdict{}, errors.New("the policy asks for more and more")
+	return policy.Verdict{}, errors.New("the policy asks more and more questions of ancestry")
 }
 
 // collect sees to the wishes that this evaluation did not have before, and

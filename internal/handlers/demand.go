@@ -42,7 +42,9 @@ type Demand struct {
 	// recent are wishes of verdicts that may not be stored yet, by when they
 	// are forgotten.
 	recent map[fact.Key]recentWish
-	asked  map[string]map[fact.Key]bool
+	// settled are the wishes of clusters that were waited for: what is held of
+	// them is of this life.
+	settled map[fact.Key]bool
 }
 
 type recentWish struct {
@@ -63,7 +65,7 @@ func (d *Demand) Collect(ctx context.Context, wishes []fact.Wish) (began []fact.
 	var ofForge []fact.Key
 	d.mu.Lock()
 	if d.recent == nil {
-		d.recent = map[fact.Key]recentWish{}
+		d.recent, d.settled = map[fact.Key]recentWish{}, map[fact.Key]bool{}
 	}
 	for _, w := range wishes {
 		if w.Key.Source == fact.SourceGitea {
@@ -71,24 +73,51 @@ func (d *Demand) Collect(ctx context.Context, wishes []fact.Wish) (began []fact.
 			continue
 		}
 		d.recent[w.Key] = recentWish{w, d.Now().Add(unstored)}
-		if !d.asked[w.Key.Scope][w.Key] {
+		if !d.settled[w.Key] {
 			ofCluster[w.Key.Scope] = append(ofCluster[w.Key.Scope], w.Key)
 		}
 	}
 	d.mu.Unlock()
 	if len(ofCluster) > 0 {
 		d.Tell()
-		ctx, cancel := context.WithTimeout(ctx, d.Patience)
-		defer cancel()
-		for cluster, keys := range ofCluster {
-			if c, ok := d.Clusters[cluster]; ok {
-				c.Await(ctx, keys)
-				began = append(began, keys...)
-			}
-		}
+		began = d.await(ctx, ofCluster)
 	}
 	read, err := d.Forge.Collect(ctx, ofForge)
 	return append(began, read...), err
+}
+
+// await waits for the clusters, as long as its patience lasts, and returns all the
+// keys. What has not settled by then is waited for again by whoever wishes next.
+func (d *Demand) await(ctx context.Context, ofCluster map[string][]fact.Key) (keys []fact.Key) {
+	ctx, cancel := context.WithTimeout(ctx, d.Patience)
+	defer cancel()
+	for cluster, of := range ofCluster {
+		c, ok := d.Clusters[cluster]
+		if !ok {
+			continue
+		}
+		for _, k := range of {
+			c.Await(ctx, []fact.Key{k})
+			if ctx.Err() == nil {
+				d.mu.Lock()
+				d.settled[k] = true
+				d.mu.Unlock()
+			}
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// ReadAnew reads the facts of the forge among some wishes now.
+func (d *Demand) ReadAnew(ctx context.Context, wishes []fact.Wish) error {
+	var keys []fact.Key
+	for _, w := range wishes {
+		if w.Key.Source == fact.SourceGitea {
+			keys = append(keys, w.Key)
+		}
+	}
+	return d.Forge.ReadAll(ctx, keys)
 }
 
 // Run tells the clusters what is wished of them, each time that changes, until
@@ -125,17 +154,18 @@ func (d *Demand) Tell() {
 		}
 		all[k] = r.wish
 	}
-	d.asked = map[string]map[fact.Key]bool{}
+	for k := range d.settled {
+		if _, ok := all[k]; !ok {
+			delete(d.settled, k)
+		}
+	}
 	for cluster, c := range d.Clusters {
-		keys := map[fact.Key]bool{}
 		var wishes []fact.Wish
 		for k, w := range all {
 			if k.Source == fact.SourceKube && k.Scope == cluster {
-				keys[k] = true
 				wishes = append(wishes, w)
 			}
 		}
-		d.asked[cluster] = keys
 		slices.SortFunc(wishes, func(a, b fact.Wish) int { return compareKeys(a.Key, b.Key) })
 		c.Wish(wishes)
 	}

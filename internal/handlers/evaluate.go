@@ -35,6 +35,7 @@ type Evaluator struct {
 	Queue  Queue
 	Ledger Ledger
 	People *People
+	Finder *Finder
 	// Requests are the commands from chats, Outbox is where their answers go, and
 	// Codes are those by which accounts are linked; all are nil without a chat.
 	Requests RequestStore
@@ -259,6 +260,8 @@ func (r *run) undecided(ctx context.Context, p pull.Pull, cause error) error {
 	in.Problems = []policy.Problem{{State: policy.Undecided, Text: "signalbox could not decide: " + cause.Error()}}
 	verdict := policy.Evaluate(policy.Input{Snapshot: &in.Snapshot, Facts: r.Facts, Problems: in.Problems, Now: r.Now()})
 	verdict.Notes = in.Notes
+	// What the last verdict wished for is kept true, for the next one.
+	verdict.Reads, verdict.Wishes = r.before.Reads, r.before.Wishes
 	var err error
 	if passing {
 		err = r.pend(ctx, p)

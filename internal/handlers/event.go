@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"signalbox/internal/decision"
@@ -30,9 +29,13 @@ type Events struct {
 	Forge FactReading
 }
 
-// FactReading reads a fact of the forge again.
+// FactReading reads facts of the forge again. What is held may be believed,
+// whether or not a stored verdict wishes for it.
 type FactReading interface {
-	Read(ctx context.Context, key fact.Key) error
+	Held(key fact.Key) bool
+	// HeldOf returns the facts of some kinds that are held of a repository.
+	HeldOf(repo int64, kinds ...string) []fact.Key
+	ReadAll(ctx context.Context, keys []fact.Key) error
 }
 
 // Handle handles one event; it may be called at the same time for others.
@@ -64,18 +67,9 @@ func (h *Events) pullChanged(ctx context.Context, p events.PullChanged) error {
 	)
 }
 
-// readAgain reads those of some facts again that a verdict wishes for.
+// readAgain reads those of some facts again that are held.
 func (h *Events) readAgain(ctx context.Context, keys ...fact.Key) error {
-	if err := h.Records.Sync(ctx); err != nil {
-		return fmt.Errorf("read facts again: %w", err)
-	}
-	var errs []error
-	for _, k := range keys {
-		if h.Index.Wished(k) {
-			errs = append(errs, h.Forge.Read(ctx, k))
-		}
-	}
-	return errors.Join(errs...)
+	return h.Forge.ReadAll(ctx, slices.DeleteFunc(keys, func(k fact.Key) bool { return !h.Forge.Held(k) }))
 }
 
 // branchPushed asks for every pull request into the branch: what it is compared
@@ -87,34 +81,22 @@ func (h *Events) branchPushed(ctx context.Context, p events.BranchPushed) error 
 	}
 	err := h.soon(ctx, "push to the base branch", h.Index.OnBase(p.Repo.ID, p.Branch)...)
 	if p.Branch == h.Repositories.Main(p.Repo.ID) {
-		err = errors.Join(err, h.readAgain(ctx, h.wishedOf(p.Repo.ID, fact.KindRenovate)...))
+		err = errors.Join(err, h.readAgain(ctx, h.Forge.HeldOf(p.Repo.ID, fact.KindRenovate)...))
 	}
 	return err
 }
 
-// wishedOf returns the facts of some kinds that are wished of a repository.
-func (h *Events) wishedOf(repo int64, kinds ...string) []fact.Key {
-	var keys []fact.Key
-	for _, w := range h.Index.Wishes() {
-		k := w.Key
-		if k.Source == fact.SourceGitea && k.Namespace == strconv.FormatInt(repo, 10) && slices.Contains(kinds, k.Kind) {
-			keys = append(keys, k)
-		}
-	}
-	slices.SortFunc(keys, compareKeys)
-	return keys
-}
-
-// workflowChanged reads again what is wished of the workflow. That a job began
+// workflowChanged reads again what is held of the workflow. That a job began
 // changes no verdict.
 func (h *Events) workflowChanged(ctx context.Context, p events.WorkflowChanged) error {
 	if p.Job != "" && p.Status == runInProgress {
 		return nil
 	}
-	if err := h.Records.Sync(ctx); err != nil {
-		return fmt.Errorf("run %d of %s: %w", p.Run, p.Repo, err)
+	kinds := []string{fact.KindRuns}
+	if p.Job == "" {
+		kinds = append(kinds, fact.KindRenovate, fact.KindActions)
 	}
-	keys := slices.DeleteFunc(h.wishedOf(p.Repo.ID, fact.KindRuns, fact.KindRenovate, fact.KindActions), func(k fact.Key) bool {
+	keys := slices.DeleteFunc(h.Forge.HeldOf(p.Repo.ID, kinds...), func(k fact.Key) bool {
 		workflow, commit, _ := strings.Cut(k.Name, "@")
 		other := p.Workflow != "" && workflow != "" && workflow != p.Workflow
 		return other || p.Commit != "" && commit != "" && !strings.HasPrefix(commit, "refs/") && commit != p.Commit

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,6 +53,7 @@ type ForgeFacts struct {
 	// Every is the time between two readings by the clock.
 	Every time.Duration
 	Now   func() time.Time
+	Log   *slog.Logger
 
 	mu sync.Mutex
 	// reading holds the readings that are under way.
@@ -68,6 +72,9 @@ type reading struct {
 
 // atOnce is how many facts are read at the same time.
 const atOnce = 4
+
+// readTime bounds one reading, which may be of several logs.
+const readTime = 3 * time.Minute
 
 // Collect reads those of the facts that are not known to be kept up to date, and
 // returns their keys.
@@ -99,6 +106,26 @@ func (f *ForgeFacts) current(k fact.Key) bool {
 	return f.Now().Sub(at) < 2*f.Every
 }
 
+// Held reports whether a fact is held.
+func (f *ForgeFacts) Held(k fact.Key) bool {
+	_, ok := f.Facts.Lookup(k)
+	return ok
+}
+
+// HeldOf returns the facts of some kinds that are held of a repository, sorted.
+func (f *ForgeFacts) HeldOf(repo int64, kinds ...string) []fact.Key {
+	var keys []fact.Key
+	for _, kind := range kinds {
+		for _, held := range f.Facts.Select(fact.SourceGitea, "", kind) {
+			if held.Key.Namespace == strconv.FormatInt(repo, 10) {
+				keys = append(keys, held.Key)
+			}
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
 func (f *ForgeFacts) each(ctx context.Context, keys []fact.Key, do func(context.Context, fact.Key) error) error {
 	errs := make([]error, len(keys))
 	var group errgroup.Group
@@ -113,85 +140,140 @@ func (f *ForgeFacts) each(ctx context.Context, keys []fact.Key, do func(context.
 	return errors.Join(errs...)
 }
 
+// ReadAll reads facts now; see [ForgeFacts.Read].
+func (f *ForgeFacts) ReadAll(ctx context.Context, keys []fact.Key) error {
+	return f.each(ctx, keys, f.Read)
+}
+
 // Refresh reads facts again. One that cannot be read for longer than a while is
-// unknown from then on.
+// unknown from then on; one fact that cannot be read is no failure of all.
 func (f *ForgeFacts) Refresh(ctx context.Context, keys []fact.Key) error {
 	return f.each(ctx, keys, func(ctx context.Context, k fact.Key) error {
 		err := f.Read(ctx, k)
-		if err == nil || ctx.Err() != nil || f.current(k) {
+		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		return errors.Join(err, f.put(ctx, fact.Fact{Key: k, Problem: err.Error()}))
+		f.Log.WarnContext(ctx, "a fact of Gitea could not be read again", "fact", k.String(), "error", err)
+		if f.current(k) {
+			return nil
+		}
+		// The words of the error would change at each try.
+		return f.put(ctx, fact.Fact{Key: k, Problem: "Gitea has not answered for a while; the log of signalbox has more"}, nil)
 	})
 }
 
 // Read reads a fact now and keeps it. Many calls at once for one fact make at
 // most two readings, and each returns after one that began later than the call.
+// A reading goes on for the others when one of its callers is gone.
 func (f *ForgeFacts) Read(ctx context.Context, k fact.Key) error {
 	f.mu.Lock()
 	if f.reading == nil {
 		f.reading, f.read = map[fact.Key]*reading{}, map[fact.Key]time.Time{}
 	}
-	now, busy := f.reading[k]
-	if !busy {
-		now = &reading{done: make(chan struct{})}
-		f.reading[k] = now
-		f.mu.Unlock()
-		f.carryOut(ctx, k, now)
-		return now.err
+	mine := &reading{done: make(chan struct{})}
+	if now, busy := f.reading[k]; !busy {
+		f.reading[k] = mine
+		go f.carryOut(context.WithoutCancel(ctx), k, mine)
+	} else if now.next == nil {
+		now.next = mine
+	} else {
+		mine = now.next
 	}
-	mine := now.next == nil
-	if mine {
-		now.next = &reading{done: make(chan struct{})}
-	}
-	next := now.next
 	f.mu.Unlock()
-	if !mine {
-		return await(ctx, next)
-	}
-	// The one under way ends within the time limits of its calls.
-	<-now.done
-	f.carryOut(ctx, k, next)
-	return next.err
-}
-
-func await(ctx context.Context, r *reading) error {
 	select {
-	case <-r.done:
-		return r.err
+	case <-mine.done:
+		return mine.err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
+// carryOut makes a reading, and then the one that was asked for meanwhile.
 func (f *ForgeFacts) carryOut(ctx context.Context, k fact.Key, r *reading) {
-	r.err = f.readNow(ctx, k)
-	f.mu.Lock()
-	if r.next != nil {
-		f.reading[k] = r.next
-	} else {
-		delete(f.reading, k)
+	for r != nil {
+		began := f.Now()
+		r.err = f.readSafely(ctx, k)
+		f.mu.Lock()
+		if r.err == nil {
+			f.read[k] = began
+		}
+		next := r.next
+		if next != nil {
+			f.reading[k] = next
+		} else {
+			delete(f.reading, k)
+		}
+		f.mu.Unlock()
+		close(r.done)
+		r = next
 	}
-	if r.err == nil {
-		f.read[k] = f.Now()
-	}
-	f.mu.Unlock()
-	close(r.done)
 }
 
-// readNow reads a fact from the forge and puts it where facts are.
+// readSafely turns a panic into an error, and bounds the time.
+func (f *ForgeFacts) readSafely(ctx context.Context, k fact.Key) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			f.Log.ErrorContext(ctx, "a reading panicked", "fact", k.String(), "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("read %s %s: it panicked", k.Kind, k.Object())
+		}
+	}()
+	return f.readNow(ctx, k)
+}
+
+// maxOvertaken bounds how often a reading is made again because another replica
+// kept a newer one meanwhile.
+const maxOvertaken = 3
+
+// readNow reads a fact from the forge and puts it where facts are. A reading
+// that another one overtook, which began later, is made again: nobody can tell
+// which of the two saw more.
 func (f *ForgeFacts) readNow(ctx context.Context, k fact.Key) error {
-	v := fact.Fact{Key: k}
-	err := f.value(ctx, &v)
-	switch {
-	case errors.Is(err, pull.ErrNotFound):
-		v.Problem = "Gitea has none, or signalbox's account may not see it"
-	case errors.Is(err, pull.ErrForbidden):
-		v.Problem = "signalbox's account may not read it: " + err.Error()
-	case err != nil:
-		return fmt.Errorf("read %s %s: %w", k.Kind, k.Object(), err)
+	for range maxOvertaken {
+		if err := f.Facts.Sync(ctx); err != nil {
+			return err
+		}
+		before, held := f.Facts.Lookup(k)
+		v := fact.Fact{Key: k, SeenAt: f.Now().UTC(), Version: laterVersion(before, f.Now())}
+		err := f.value(ctx, &v)
+		switch {
+		case errors.Is(err, errNotOurs):
+			v.Problem = "signalbox does not look after that repository"
+		case errors.Is(err, pull.ErrNotFound):
+			v.Problem = "Gitea has none, or signalbox's account may not see it"
+		case errors.Is(err, pull.ErrForbidden):
+			v.Problem = "signalbox's account may not read it: " + err.Error()
+		case errors.Is(err, pull.ErrIncomplete):
+			v.Problem = "Gitea does not tell all of it: " + err.Error()
+		case err != nil:
+			return fmt.Errorf("read %s %s: %w", k.Kind, k.Object(), err)
+		}
+		var known *fact.Fact
+		if held {
+			known = &before
+		}
+		err = f.put(ctx, v, known)
+		if !errors.Is(err, errOvertaken) {
+			return err
+		}
 	}
-	return f.put(ctx, v)
+	return fmt.Errorf("read %s %s: %w, %d times in a row", k.Kind, k.Object(), errOvertaken, maxOvertaken)
+}
+
+var (
+	errOvertaken = errors.New("another reading was newer")
+	errNotOurs   = errors.New("the repository is not configured")
+)
+
+// laterVersion is a version that is newer than what was held when a reading
+// began, whatever the clocks of replicas say.
+func laterVersion(held fact.Fact, now time.Time) string {
+	version := now.UnixNano()
+	if before, err := strconv.ParseInt(held.Version, 10, 64); err == nil && before >= version {
+		version = before + 1
+	}
+	return strconv.FormatInt(version, 10)
 }
 
 // value reads the value of a fact.
@@ -202,6 +284,9 @@ func (f *ForgeFacts) value(ctx context.Context, v *fact.Fact) error {
 		number, err := strconv.ParseInt(k.Name, 10, 64)
 		if err != nil {
 			return fmt.Errorf("fact %s: %w", k, err)
+		}
+		if !f.Repositories.Named(owner, name) {
+			return errNotOurs
 		}
 		return set(&v.Pull)(f.Forge.PullFact(ctx, owner, name, number))
 	}
@@ -214,7 +299,7 @@ func (f *ForgeFacts) value(ctx context.Context, v *fact.Fact) error {
 		return err
 	}
 	if !ok {
-		return fmt.Errorf("repository %d: %w", id, pull.ErrNotFound)
+		return errNotOurs
 	}
 	switch k.Kind {
 	case fact.KindStatuses:
@@ -248,31 +333,35 @@ func set[T any](to **T) func(T, error) error {
 	}
 }
 
-// put keeps a fact that was read now. A problem keeps what was known before it,
-// and the time at which it began.
-func (f *ForgeFacts) put(ctx context.Context, v fact.Fact) error {
-	if err := f.Facts.Sync(ctx); err != nil {
-		return err
-	}
-	now := f.Now().UTC()
-	held, ok := f.Facts.Lookup(v.Key)
-	if v.Problem != "" && ok {
-		problem := v.Problem
-		v = held
-		v.Problem = problem
-	}
-	v.Since, v.SeenAt = now, now
-	if ok {
-		v.Since = held.Since
-		if v.Same(held) {
-			return nil
-		}
-		if v.Problem == "" || held.Problem == "" {
-			v.Since = now
+// put keeps what was read; before is what was held when that began. A problem
+// keeps what was known before it, and the time at which it began.
+func (f *ForgeFacts) put(ctx context.Context, v fact.Fact, before *fact.Fact) error {
+	if before == nil {
+		if held, ok := f.Facts.Lookup(v.Key); ok {
+			before = &held
 		}
 	}
-	if _, err := f.Facts.Put(ctx, v); err != nil {
+	if v.SeenAt.IsZero() {
+		v.SeenAt = f.Now().UTC()
+	}
+	if v.Problem != "" && before != nil {
+		kept := *before
+		kept.Problem, kept.SeenAt, kept.Version = v.Problem, v.SeenAt, v.Version
+		v = kept
+	}
+	v.Since = v.SeenAt
+	if before != nil {
+		v.Since = before.Since
+		if !v.Same(*before) && (v.Problem == "" || before.Problem == "") {
+			v.Since = v.SeenAt
+		}
+	}
+	changed, err := f.Facts.Put(ctx, v)
+	if err != nil {
 		return fmt.Errorf("keep %s %s: %w", v.Key.Kind, v.Key.Object(), err)
+	}
+	if held, ok := f.Facts.Lookup(v.Key); !changed && ok && !held.Same(v) {
+		return errOvertaken
 	}
 	return nil
 }

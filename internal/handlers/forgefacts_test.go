@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"signalbox/internal/events"
 	"signalbox/internal/fact"
 	"signalbox/internal/handlers"
 	"signalbox/internal/pull"
@@ -36,6 +38,9 @@ func (s *factStore) Put(_ context.Context, f fact.Fact) (bool, error) {
 	defer s.mu.Unlock()
 	if s.facts == nil {
 		s.facts = map[fact.Key]fact.Fact{}
+	}
+	if old, ok := s.facts[f.Key]; ok && (f.Same(old) || !f.Newer(old)) {
+		return false, nil
 	}
 	s.writes++
 	s.facts[f.Key] = f
@@ -120,7 +125,7 @@ func (oneRepo) RepoByID(ctx context.Context, _ int64) (pull.Repo, string, error)
 
 func newForgeFacts(r *forgeReader, s *factStore) *handlers.ForgeFacts {
 	return &handlers.ForgeFacts{
-		Forge: r, Facts: s, Every: 5 * time.Minute, Now: time.Now, RenovateAccounts: []string{"renovate"},
+		Forge: r, Facts: s, Every: 5 * time.Minute, Now: time.Now, RenovateAccounts: []string{"renovate"}, Log: slog.New(slog.DiscardHandler),
 		Repositories: handlers.NewRepositories(oneRepo{}, []handlers.RepositorySetting{{Owner: "ops", Name: "home-gitops"}}),
 	}
 }
@@ -130,7 +135,7 @@ func TestForgeFactsAreReadWhereTheyAre(t *testing.T) {
 	f := newForgeFacts(r, s)
 	keys := []fact.Key{
 		fact.StatusesKey(7, "abc"), fact.RunsKey(7, "ci.yaml", "abc"), fact.RunsKey(7, "ci.yaml", "refs/heads/main"),
-		fact.ActionsKey(7), fact.PullKey("Ops", "Other", 3), fact.RenovateKey(7, "renovate.yaml"),
+		fact.ActionsKey(7), fact.PullKey("Ops", "Home-Gitops", 3), fact.RenovateKey(7, "renovate.yaml"),
 	}
 	for _, k := range keys {
 		if err := f.Read(t.Context(), k); err != nil {
@@ -144,7 +149,7 @@ func TestForgeFactsAreReadWhereTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"statuses of abc in ops/home-gitops", `runs of ci.yaml on "abc"`, `runs of ci.yaml@refs/heads/main on ""`, "actions", "ops/other#3",
+		"statuses of abc in ops/home-gitops", `runs of ci.yaml on "abc"`, `runs of ci.yaml@refs/heads/main on ""`, "actions", "ops/home-gitops#3",
 		"renovate in renovate.yaml of main by [renovate]", "renovate in renovate.yaml of main by [renovate]",
 	}
 	if diff := cmp.Diff(want, r.asked); diff != "" {
@@ -153,11 +158,14 @@ func TestForgeFactsAreReadWhereTheyAre(t *testing.T) {
 	if r.before[0] != nil || r.before[1] == nil || r.before[1].Last.ID != "1" {
 		t.Errorf("what was known before is %+v", r.before)
 	}
-	if err := f.Read(t.Context(), fact.StatusesKey(8, "abc")); err != nil {
-		t.Fatal(err)
-	}
-	if v, _ := s.Lookup(fact.StatusesKey(8, "abc")); v.Problem == "" {
-		t.Error("a repository that is not configured was read")
+	asked := len(r.asked)
+	for _, k := range []fact.Key{fact.StatusesKey(8, "abc"), fact.PullKey("boss", "private", 1)} {
+		if err := f.Read(t.Context(), k); err != nil {
+			t.Fatal(err)
+		}
+		if v, _ := s.Lookup(k); v.Problem == "" || len(r.asked) != asked {
+			t.Errorf("%s was read of a repository that is not configured", k)
+		}
 	}
 }
 
@@ -210,8 +218,8 @@ func TestForgeFactsThatFailTooLongAreUnknown(t *testing.T) {
 			t.Errorf("what is current was read again: %v, %v", began, err)
 		}
 		problem := func() string {
-			if err := f.Refresh(t.Context(), []fact.Key{k}); err == nil {
-				t.Error("the failure is kept quiet")
+			if err := f.Refresh(t.Context(), []fact.Key{k}); err != nil {
+				t.Errorf("one fact that cannot be read fails all: %v", err)
 			}
 			v, _ := s.Lookup(k)
 			return v.Problem
@@ -294,4 +302,84 @@ func TestForgeFactsThatNobodyWishesForAreDropped(t *testing.T) {
 			t.Error("what nobody wishes for is held")
 		}
 	})
+}
+
+// TestSlowReplica: a reading that another replica overtook is made again, and
+// puts no old value back.
+func TestSlowReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, k := &factStore{}, fact.StatusesKey(7, "abc")
+		slow := &forgeReader{state: "success", hold: make(chan struct{})}
+		quick := newForgeFacts(&forgeReader{state: "failure"}, s)
+		done := make(chan error, 1)
+		go func() { done <- newForgeFacts(slow, s).Read(t.Context(), k) }()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		if err := quick.Read(t.Context(), k); err != nil {
+			t.Fatal(err)
+		}
+		slow.mu.Lock()
+		hold := slow.hold
+		slow.hold, slow.state = nil, "failure"
+		slow.mu.Unlock()
+		close(hold)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if v, _ := s.Lookup(k); v.Statuses.Statuses[0].State != "failure" {
+			t.Errorf("held is %+v", v.Statuses)
+		}
+	})
+}
+
+// TestReadingOutlivesItsCaller: one that is gone, or that panics, keeps nobody
+// else from it.
+func TestReadingOutlivesItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, s := &forgeReader{state: "success", hold: make(chan struct{})}, &factStore{}
+		f, k := newForgeFacts(r, s), fact.StatusesKey(7, "abc")
+		ctx, cancel := context.WithCancel(t.Context())
+		first, second := make(chan error, 1), make(chan error, 1)
+		go func() { first <- f.Read(ctx, k) }()
+		synctest.Wait()
+		go func() { second <- f.Read(t.Context(), k) }()
+		synctest.Wait()
+		cancel()
+		if err := <-first; !errors.Is(err, context.Canceled) {
+			t.Errorf("the first caller got %v", err)
+		}
+		close(r.hold)
+		if err := <-second; err != nil {
+			t.Errorf("the second caller got %v", err)
+		}
+	})
+	f := newForgeFacts(nil, &factStore{})
+	f.Forge = nil
+	for range 2 {
+		if err := f.Read(t.Context(), fact.ActionsKey(7)); err == nil {
+			t.Error("a panic is no error")
+		}
+	}
+}
+
+// TestWebhookBeforeTheVerdictIsStored: what is held is read again, whether a
+// stored verdict wishes for it or not.
+func TestWebhookBeforeTheVerdictIsStored(t *testing.T) {
+	r, s := &forgeReader{state: "success"}, &factStore{}
+	f, k := newForgeFacts(r, s), fact.StatusesKey(7, "abc")
+	h := &handlers.Events{Records: records{}, Index: handlers.NewIndex(), Forge: f, Account: handlers.NewAccount(self{})}
+	if _, err := f.Collect(t.Context(), []fact.Key{k}); err != nil {
+		t.Fatal(err)
+	}
+	r.state = "failure"
+	e, err := events.New("1", "gitea", time.Now(), events.StatusPosted{Repo: events.Repo{ID: 7, Owner: "ops", Name: "home-gitops"}, SHA: "abc", Context: "ci", State: "failure"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Handle(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	if v, _ := s.Lookup(k); v.Statuses.Statuses[0].State != "failure" {
+		t.Errorf("held is %+v", v.Statuses)
+	}
 }

@@ -88,11 +88,15 @@ func (s self) Self(context.Context) (pull.Person, error) {
 	return pull.Person{ID: 9, Login: "signalbox"}, s.err
 }
 
-// noReading is told to read nothing.
+// noReading holds nothing, so nothing is read again.
 type noReading struct{ t *testing.T }
 
-func (n noReading) Read(_ context.Context, k fact.Key) error {
-	n.t.Errorf("%s is read, which nobody wishes for", k)
+func (noReading) Held(fact.Key) bool                 { return false }
+func (noReading) HeldOf(int64, ...string) []fact.Key { return nil }
+func (n noReading) ReadAll(_ context.Context, keys []fact.Key) error {
+	if len(keys) > 0 {
+		n.t.Errorf("%v are read, which nobody holds", keys)
+	}
 	return nil
 }
 
@@ -144,7 +148,7 @@ func TestEventsAskForWork(t *testing.T) {
 }
 
 func TestEventsThatCannotBeHandled(t *testing.T) {
-	h := handlers.Events{Queue: &queue{fail: errors.New("the bus is away")}, Records: records{}, Index: handlers.NewIndex(), Account: handlers.NewAccount(self{errors.New("Gitea is away")})}
+	h := handlers.Events{Queue: &queue{fail: errors.New("the bus is away")}, Records: records{}, Index: handlers.NewIndex(), Account: handlers.NewAccount(self{errors.New("Gitea is away")}), Forge: noReading{t}}
 	e, err := events.New("gitea/1", "gitea", time.Now(), events.PullChanged{Number: 1})
 	if err != nil {
 		t.Fatal(err)

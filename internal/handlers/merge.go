@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"signalbox/internal/decision"
 	"signalbox/internal/policy"
@@ -35,11 +36,12 @@ func (r *run) mergeIfDue(ctx context.Context, v *policy.Verdict, facts *factLog)
 	if method == "" {
 		return r.endMerge(ctx, request, decision.MergeFailed, "the policy does not let signalbox merge any more.")
 	}
-	same, err := r.stillTheSame(ctx, facts)
+	same, err := r.stillTheSame(ctx, v, facts)
 	if err != nil {
 		return err
 	}
-	if !same {
+	// The clock alone may have closed the gate meanwhile.
+	if late := !v.LookAgain.IsZero() && !r.Now().Before(v.LookAgain); !same || late {
 		return soon(ctx, r.Queue, work.Full, "changed before the merge", []pull.Ref{r.item.Ref})
 	}
 	err = r.Forge.Merge(ctx, r.repo, r.pull.Number, pull.MergeOptions{Method: method, Head: v.Head})
@@ -62,13 +64,19 @@ func (r *run) mergeIfDue(ctx context.Context, v *policy.Verdict, facts *factLog)
 
 // stillTheSame reports whether the pull request, its reviews, the facts, the
 // ledger and the freezes of the repository are what the verdict was made from, and
-// nobody gave a command since.
-func (r *run) stillTheSame(ctx context.Context, facts *factLog) (bool, error) {
+// nobody gave a command since. Facts of the forge are read anew for it: a webhook
+// may have been lost.
+func (r *run) stillTheSame(ctx context.Context, v *policy.Verdict, facts *factLog) (bool, error) {
+	if err := r.Demand.ReadAnew(ctx, v.Wishes); err != nil {
+		return false, fmt.Errorf("read facts before the merge: %w", err)
+	}
 	p, err := r.Forge.Pull(ctx, r.repo, r.pull.Number)
 	if err != nil {
 		return false, err
 	}
-	if p.State != pull.Open || p.Head.SHA != r.pull.Head.SHA || p.Base != r.pull.Base {
+	was := &r.record.Inputs.Snapshot.Pull
+	if p.State != pull.Open || p.Head.SHA != r.pull.Head.SHA || p.Base != r.pull.Base ||
+		p.Body != was.Body || p.Draft != was.Draft || !slices.Equal(p.Labels, was.Labels) {
 		return false, nil
 	}
 	reviews, err := r.Forge.Reviews(ctx, r.repo, r.pull.Number)

@@ -149,6 +149,20 @@ func (r *Repositories) Known() []pull.Repo {
 	return repos
 }
 
+// Named reports whether signalbox looks after a repository of a name, as it is
+// configured or called now.
+func (r *Repositories) Named(owner, name string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	same := func(o, n string) bool { return strings.EqualFold(o, owner) && strings.EqualFold(n, name) }
+	for _, k := range r.known {
+		if same(k.repo.Owner, k.repo.Name) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.settings, func(s RepositorySetting) bool { return same(s.Owner, s.Name) })
+}
+
 // Configured reports whether an event of a repository is wanted: by id if it is
 // known, else by its name.
 func (r *Repositories) Configured(id int64, fullName string) bool {
