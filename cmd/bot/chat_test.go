@@ -209,7 +209,7 @@ func TestChatDecides(t *testing.T) {
 	card := l.card(number, "Waiting for 1 approval rule", "Approve")
 
 	l.hears(l.says("mallory", "approve "+name), "Nobody knows whose")
-	l.hears(l.says("bob", "approve "+name), "refused", "the author of a pull request cannot decide")
+	l.hears(l.says("bob", "approve "+name), "was not carried out", "the author of a pull request cannot decide")
 	l.hears(l.says("alice", "aprove "+name), "Did you mean")
 	l.hears(l.says("alice", "approve home-gitop#1"), "does not work on a repository of that name")
 	l.hears(l.says("alice", "status "+name), "Move the profile")
@@ -278,7 +278,7 @@ func TestStaleButton(t *testing.T) {
 	sha := l.push("cdi", map[string]string{"clusters/base/more.yaml": "d: 1\n"})
 	l.card(number, sha[:10])
 	l.must(l.parlor.Pressed(t.Context(), "slack/b1", old))
-	l.hears(chat.Message{ID: "b1", Room: l.room, Text: "the button"}, "refused", "it was about "+p.Head.SHA[:10], sha[:10])
+	l.hears(chat.Message{ID: "b1", Room: l.room, Text: "the button"}, "was not carried out", "it was about "+p.Head.SHA[:10], sha[:10])
 	old.Head = sha
 	l.must(l.parlor.Pressed(t.Context(), "slack/b2", old))
 	l.must(l.parlor.Pressed(t.Context(), "slack/b2", old)) // clicked or delivered twice
