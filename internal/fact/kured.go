@@ -2,6 +2,7 @@ package fact
 
 import (
 	"cmp"
+	"strings"
 	"time"
 )
 
@@ -20,7 +21,7 @@ type KuredQuery struct {
 
 // KuredKey returns the key of the [Kured] fact of a query.
 func KuredKey(cluster string, q KuredQuery) Key {
-	name := q.Name
+	name := strings.NewReplacer("%", "%25", "@", "%40").Replace(q.Name)
 	if a := cmp.Or(q.Annotation, DefaultKuredLock); a != DefaultKuredLock {
 		name += "@" + a
 	}
@@ -34,15 +35,19 @@ type Kured struct {
 	Watch Watch `json:"watch"`
 	// Missing says that there is no such DaemonSet.
 	Missing bool `json:"missing,omitempty"`
-	// Malformed says why the lock cannot be read, or is empty.
+	// Malformed says why the lock cannot be read, or that it is elsewhere and
+	// what to write, or is empty.
 	Malformed string `json:"malformed,omitempty"`
 	// Locks are the holders of the lock that have not expired, by node.
 	Locks []KuredLock `json:"locks,omitempty"`
-	// Rebooting are the nodes that kured has marked as about to reboot.
+	// Rebooting are the nodes that kured has marked and that took its lock, also
+	// if that has expired; all that it has marked, while the lock cannot be read.
 	Rebooting []NodeNote `json:"rebooting,omitempty"`
-	// Required are the nodes that kured has marked as needing a reboot. It marks
-	// none unless it was told to annotate nodes.
+	// Required are the others that kured has marked: they need a reboot, and wait
+	// for it. It marks none unless it was told to annotate nodes.
 	Required []NodeNote `json:"required,omitempty"`
+	// Unmarked says that kured was not told to annotate nodes, by its arguments.
+	Unmarked bool `json:"unmarked,omitempty"`
 }
 
 // KuredLock is one holder of the lock.

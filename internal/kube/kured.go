@@ -30,7 +30,9 @@ func newKuredWish(q fact.KuredQuery) collector {
 		query: q,
 		lock: reading{
 			target{fact.Resource{Resource: "daemonsets", Group: "apps"}, q.Namespace, q.Name, ""},
-			column{id: "kured lock " + annotation, read: func(o map[string]any) cell { return cell{data: parseKuredLock(annotationOf(o, annotation))} }},
+			column{id: "kured lock " + q.Annotation, read: func(o map[string]any) cell {
+				return cell{data: readKuredLock(o, annotation, q.Annotation == "")}
+			}},
 		},
 		nodes: reading{
 			target{resource: fact.Resource{Resource: "nodes"}},
@@ -51,6 +53,29 @@ func annotationOf(o map[string]any, name string) string {
 type kuredLock struct {
 	locks     []fact.KuredLock
 	malformed string
+	// unmarked says that kured was not told to mark nodes.
+	unmarked bool
+}
+
+// readKuredLock reads the lock of a DaemonSet, and whether that is where it is.
+// The default is read on both domains. implied says that no policy names it.
+func readKuredLock(o map[string]any, annotation string, implied bool) kuredLock {
+	lock := parseKuredLock(annotationOf(o, annotation))
+	if annotation == fact.DefaultKuredLock {
+		for _, domain := range kuredDomains {
+			if name := domain + "/kured-node-lock"; name != annotation {
+				other := parseKuredLock(annotationOf(o, name))
+				lock.locks = append(lock.locks, other.locks...)
+				lock.malformed = cmp.Or(lock.malformed, other.malformed)
+			}
+		}
+	}
+	settings := readKuredSettings(o)
+	if wrong := settings.elsewhere(annotation, implied); wrong != "" {
+		return kuredLock{malformed: wrong}
+	}
+	lock.unmarked = settings.unmarked()
+	return lock
 }
 
 // maxLocks bounds the holders that are read of a lock: one for each node of a
@@ -110,26 +135,20 @@ func parseKuredLock(s string) kuredLock {
 	return out
 }
 
-// kuredNode is what kured has marked a node with; nil for nothing.
-type kuredNode struct {
-	rebooting, required         bool
-	rebootingSince, neededSince time.Time
-}
+// kuredNode is a node that kured has marked, since when; nil for one that it has
+// not.
+type kuredNode struct{ since time.Time }
 
-// readKuredNode reads the marks of a node. Kured sets both marks at once, takes
-// the first away after the reboot and leaves the other as a record: alone it
-// does not say that a reboot is needed now.
+// readKuredNode reads the marks of a node. When a node needs a reboot kured sets
+// two marks at once: that a reboot is in progress, although it then waits for
+// its hours, for what blocks it and for its lock, and that one was needed. It
+// takes the first away after the reboot and leaves the other as a record, which
+// alone does not say that a reboot is needed now.
 func readKuredNode(o map[string]any) cell {
 	for _, domain := range kuredDomains {
-		progress := annotationOf(o, domain+"/kured-reboot-in-progress")
-		if progress == "" {
-			continue
+		if progress := annotationOf(o, domain+"/kured-reboot-in-progress"); progress != "" {
+			return cell{data: kuredNode{timeOf(progress)}}
 		}
-		needed := annotationOf(o, domain+"/kured-most-recent-reboot-needed")
-		return cell{data: kuredNode{
-			rebooting: true, rebootingSince: timeOf(progress),
-			required: needed != "", neededSince: timeOf(needed),
-		}}
 	}
 	return cell{}
 }
@@ -173,26 +192,32 @@ func kuredState(k *fact.Kured) any {
 // read fills in what is known of the lock and the nodes, and returns the
 // version of that, and when the next lock expires.
 func (k *kuredWish) read(now *fact.Kured, c collected) (version string, again time.Duration) {
-	nodes := map[string]bool{}
-	ofNodes := c.views[1].feed.rows.each(c.views[1].at, func(r *row, cell cell) {
-		nodes[r.name] = true
-		n, marked := cell.data.(kuredNode)
-		if !marked {
-			return
-		}
-		now.Rebooting = append(now.Rebooting, fact.NodeNote{Name: r.name, Since: n.rebootingSince})
-		if n.required {
-			now.Required = append(now.Required, fact.NodeNote{Name: r.name, Since: n.neededSince})
-		}
-	})
 	var lock kuredLock
 	now.Missing = true
 	ofLock := c.views[0].feed.rows.each(c.views[0].at, func(_ *row, cell cell) {
 		now.Missing = false
 		lock, _ = cell.data.(kuredLock)
 	})
-	now.Malformed = lock.malformed
+	now.Malformed, now.Unmarked = lock.malformed, lock.unmarked
 	now.Locks, again = unexpired(lock.locks, c.now)
+	// Whoever took the lock goes on with its reboot, also when the lock expires.
+	unlocked := !now.Missing && now.Malformed == ""
+	holders := map[string]bool{}
+	for _, l := range lock.locks {
+		holders[l.Node] = true
+	}
+	nodes := map[string]bool{}
+	ofNodes := c.views[1].feed.rows.each(c.views[1].at, func(r *row, cell cell) {
+		nodes[r.name] = true
+		n, marked := cell.data.(kuredNode)
+		switch note := (fact.NodeNote{Name: r.name, Since: n.since}); {
+		case !marked:
+		case unlocked && !holders[r.name]:
+			now.Required = append(now.Required, note)
+		default:
+			now.Rebooting = append(now.Rebooting, note)
+		}
+	})
 	for i := range now.Locks {
 		now.Locks[i].Gone = !nodes[now.Locks[i].Node]
 	}

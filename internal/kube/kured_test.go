@@ -172,10 +172,20 @@ func TestKured(t *testing.T) {
 		old := map[string]string{"weave.works/kured-most-recent-reboot-needed": stamp.Format(time.RFC3339)}
 		apply(t, c, node("n3", marks), node("n2", map[string]string{"kured.dev/kured-reboot-in-progress": "soon"}), node("n4", old))
 		pass(gather)
-		want(fact.Kured{
-			Rebooting: []fact.NodeNote{{Name: "n2"}, {Name: "n3", Since: stamp}},
-			Required:  []fact.NodeNote{{Name: "n3", Since: stamp}},
-		})
+		want(fact.Kured{Required: []fact.NodeNote{{Name: "n2"}, {Name: "n3", Since: stamp}}})
+		t.Log("one of them takes the lock, and keeps it for longer than it lasts")
+		now = time.Now().UTC()
+		apply(t, c, kuredWith(fact.DefaultKuredLock, lock("n3", time.Minute)))
+		pass(gather)
+		rebooting := fact.Kured{
+			Locks:     []fact.KuredLock{{Node: "n3", Since: now, Until: now.Add(time.Minute)}},
+			Rebooting: []fact.NodeNote{{Name: "n3", Since: stamp}},
+			Required:  []fact.NodeNote{{Name: "n2"}},
+		}
+		want(rebooting)
+		pass(2 * time.Minute)
+		rebooting.Locks = nil
+		want(rebooting)
 		before := s.writes()
 		for range 100 {
 			n := node("n3", marks)
@@ -186,9 +196,12 @@ func TestKured(t *testing.T) {
 		if n := s.writes() - before; n != 0 {
 			t.Errorf("%d facts were written of heartbeats of nodes", n)
 		}
-		apply(t, c, node("n3", nil), node("n2", nil), kuredWith(fact.DefaultKuredLock, "what?"))
+		apply(t, c, node("n3", nil), kuredWith(fact.DefaultKuredLock, "what?"))
 		pass(gather)
-		want(fact.Kured{Malformed: "the lock is not a JSON object"})
+		want(fact.Kured{Malformed: "the lock is not a JSON object", Rebooting: []fact.NodeNote{{Name: "n2"}}})
+		apply(t, c, node("n2", nil), kuredWith("kured.dev/kured-node-lock", `{"nodeID":"n1"}`))
+		pass(gather)
+		want(fact.Kured{Locks: []fact.KuredLock{{Node: "n1", Gone: true}}})
 		c.Delete(kuredWith("", "-"))
 		pass(gather)
 		want(fact.Kured{Missing: true})
@@ -209,6 +222,59 @@ func TestKuredWithAnotherAnnotation(t *testing.T) {
 			t.Errorf("locks %+v and %+v, want none and n1", s.kured(), other.Kured)
 		}
 	})
+}
+
+// What the DaemonSet says goes before what the policy says.
+func TestKuredSettings(t *testing.T) {
+	with := func(args ...any) map[string]any { return map[string]any{"args": args} }
+	env := func(value string) map[string]any {
+		return map[string]any{"command": []any{"/usr/bin/kured"}, "env": []any{map[string]any{"name": "KURED_LOCK_ANNOTATION", "value": value}, map[string]any{"name": "KURED_ANNOTATE_NODES", "value": "true"}}}
+	}
+	from := map[string]any{"envFrom": []any{map[string]any{"configMapRef": map[string]any{"name": "kured"}}}}
+	const other = "example.com/lock"
+	const hidden = "cannot be told from its DaemonSet; write lockAnnotation"
+	tests := map[string]struct {
+		container  map[string]any
+		annotation string
+		wrong      string
+		unmarked   bool
+	}{
+		"nothing":                    {with("--period=1m"), "", "", true},
+		"nothing, but asked for":     {with(), other, "told no --lock-annotation, so its lock is not in " + other + "; leave lockAnnotation out", true},
+		"the next default":           {with(), "kured.dev/kured-node-lock", "", true},
+		"the default":                {with("--lock-annotation=" + fact.DefaultKuredLock), "", "", true},
+		"the default, not asked":     {with("--lock-annotation=" + fact.DefaultKuredLock), other, "keeps it in " + fact.DefaultKuredLock + "; leave lockAnnotation out", true},
+		"another":                    {with("--lock-annotation=" + other), "", "write lockAnnotation: " + other, true},
+		"another, in two words":      {with("--lock-annotation", other), "", "write lockAnnotation: " + other, true},
+		"another, as asked":          {with("--annotate-nodes", "--lock-annotation="+other), other, "", false},
+		"by the environment":         {env(other), "", "write lockAnnotation: " + other, false},
+		"both, an argument is first": {map[string]any{"args": []any{"--lock-annotation=x"}, "env": env(other)["env"]}, other, "write lockAnnotation: x", false},
+		"in a script":                {with("-c", "kured --lock-annotation=x --annotate-nodes"), "", hidden, false},
+		"in a script, asked for":     {with("-c", "kured --lock-annotation=x"), other, "", true},
+		"by a variable":              {with("--lock-annotation=$(AT)", "--annotate-nodes=$(MARK)"), "", hidden, false},
+		"perhaps by a ConfigMap":     {from, "", "", false},
+		"not to mark":                {with("--annotate-nodes=false"), "", "", true},
+		"no containers":              {nil, other, "", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := kuredWith("", "-")
+			if tt.container != nil {
+				o.Object["spec"] = map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{tt.container}}}}
+			}
+			annotation := tt.annotation
+			if annotation == "" {
+				annotation = fact.DefaultKuredLock
+			}
+			got := readKuredLock(o.Object, annotation, tt.annotation == "")
+			if (got.malformed == "") != (tt.wrong == "") || !strings.Contains(got.malformed, tt.wrong) {
+				t.Errorf("%q, want %q", got.malformed, tt.wrong)
+			}
+			if got.unmarked != (tt.unmarked && tt.wrong == "") {
+				t.Errorf("unmarked is %v", got.unmarked)
+			}
+		})
+	}
 }
 
 func TestKuredWithoutRights(t *testing.T) {

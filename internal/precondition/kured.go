@@ -9,10 +9,11 @@ import (
 )
 
 // Kured asks that no node is being rebooted by kured, on each target cluster:
-// nobody holds its lock, and no node is marked as about to reboot.
+// nobody holds its lock, and no node is marked by one that took it.
 //
-// Kured marks nodes only where it runs with --annotate-nodes. That a node needs
-// a reboot is also a metric of kured, which signalbox does not read.
+// Kured marks nodes only where it runs with --annotate-nodes. A node that is
+// marked and has not taken the lock needs a reboot, and waits for it. That a node
+// needs a reboot is also a metric of kured, which signalbox does not read.
 type Kured struct {
 	// DaemonSet is kured's, as "namespace/name".
 	DaemonSet string `yaml:"daemonSet" json:"daemonSet" jsonschema:"required"`
@@ -20,7 +21,8 @@ type Kured struct {
 	// than weave.works/kured-node-lock.
 	LockAnnotation string `yaml:"lockAnnotation" json:"lockAnnotation,omitempty"`
 	// RebootRequired says what a node means that only needs a reboot: "allow"
-	// (the default) shows it, "deny" waits for the reboot.
+	// (the default) shows it, "deny" waits for the reboot, and for kured to mark
+	// nodes.
 	RebootRequired string `yaml:"rebootRequired" json:"rebootRequired,omitempty" jsonschema:"enum=allow,enum=deny"`
 }
 
@@ -84,6 +86,8 @@ func (c *Kured) judge(k *fact.Kured, cluster string) (State, string) {
 		return Unmet, fmt.Sprintf("kured is about to reboot %s on %s", nodeNames(k.Rebooting), cluster)
 	case len(k.Required) > 0 && c.RebootRequired == rebootDeny:
 		return Unmet, fmt.Sprintf("kured will reboot %s on %s, as it is required", nodeNames(k.Required), cluster)
+	case k.Unmarked && c.RebootRequired == rebootDeny:
+		return Unknown, fmt.Sprintf("kured on %s does not mark the nodes that need a reboot, so nobody can tell whether one does: start it with --annotate-nodes, or write rebootRequired: allow", cluster)
 	case len(k.Required) > 0:
 		return Met, fmt.Sprintf("no node of %s is rebooting; %s needs a reboot", cluster, nodeNames(k.Required))
 	default:

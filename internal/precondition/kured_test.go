@@ -47,6 +47,17 @@ func TestKured(t *testing.T) {
 			world: state(required), reason: "kured will reboot node-1 on prod, as it is required",
 		},
 		{
+			name: "a reboot would not be marked", text: `kured: {daemonSet: kube-system/kured, rebootRequired: deny}`, want: precondition.Unknown,
+			world:  state(fact.Kured{Unmarked: true}),
+			reason: "kured on prod does not mark the nodes that need a reboot, so nobody can tell whether one does: start it with --annotate-nodes, or write rebootRequired: allow",
+		},
+		{name: "a reboot would not be marked, and is allowed", text: kind, world: state(fact.Kured{Unmarked: true}), want: precondition.Met, reason: "no node of prod is rebooting"},
+		{
+			name: "the lock is elsewhere", text: kind, want: precondition.Unknown,
+			world:  state(fact.Kured{Malformed: "kured keeps it in another annotation; write lockAnnotation: example.com/lock"}),
+			reason: "the lock of kured on prod cannot be read: kured keeps it in another annotation; write lockAnnotation: example.com/lock",
+		},
+		{
 			name: "no DaemonSet", text: kind, want: precondition.Unmet, world: state(fact.Kured{Missing: true}),
 			reason: "DaemonSet kube-system/kured does not exist on prod, so nobody can tell whether a node is rebooting",
 		},
