@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"signalbox/internal/doctor"
 	"signalbox/internal/gitea/giteatest"
@@ -127,11 +126,19 @@ func TestDoctorOfAClusterThatHangs(t *testing.T) {
 	c.cluster.Serve(kubetest.Nodes)
 	c.excess = wishRight
 	c.doctor = c.examiner()
-	unknown := func(want string) {
+	// unknown lets the cluster hang from the first request on that it is to, and the
+	// time of the look end there.
+	unknown := func(want string, hangs func(kubetest.Request) bool) {
 		t.Helper()
-		// It is as bot doctor --timeout 1s.
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx, end := context.WithCancelCause(t.Context())
+		defer end(nil)
+		c.cluster.Break(func(ctx context.Context, r kubetest.Request) error {
+			if !hangs(r) {
+				return nil
+			}
+			end(context.DeadlineExceeded)
+			return kubetest.Hang(ctx, r)
+		})
 		findings, _ := c.doctor.look(ctx)
 		if !slices.ContainsFunc(findings, func(f doctor.Finding) bool {
 			return f.Severity == doctor.Unknown && strings.Contains(f.What, want)
@@ -139,15 +146,8 @@ func TestDoctorOfAClusterThatHangs(t *testing.T) {
 			t.Errorf("nothing unknown says %q: %+v", want, findings)
 		}
 	}
-	c.cluster.Break(func(ctx context.Context, r kubetest.Request) error {
-		if r.Verb != "discover" {
-			return nil
-		}
-		return kubetest.Hang(ctx, r)
-	})
-	unknown(`asks about cannot be read: no answer from the API server in time: discover`)
-	c.cluster.Break(kubetest.Hang)
-	unknown("no answer from the API server in time")
+	unknown("asks about cannot be read: no answer from the API server in time: discover", func(r kubetest.Request) bool { return r.Verb == "discover" })
+	unknown("no answer from the API server in time: list customresourcedefinitions", func(kubetest.Request) bool { return true })
 }
 
 func TestDoctorOfWhatFollowsTheRepository(t *testing.T) {
