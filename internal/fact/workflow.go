@@ -10,10 +10,13 @@ func StatusesKey(repo int64, commit string) Key {
 	return Key{Source: SourceGitea, Kind: KindStatuses, Namespace: strconv.FormatInt(repo, 10), Name: commit}
 }
 
-// Statuses are the commit statuses of one commit, all pages of them.
+// Statuses are the commit statuses of one commit.
 type Statuses struct {
 	// Statuses holds the newest status of each context, sorted by context.
 	Statuses []Status `json:"statuses,omitempty"`
+	// More says that there are older ones that were not read, so that a context
+	// may be missing.
+	More bool `json:"more,omitempty"`
 }
 
 // Status is a commit status.
@@ -24,9 +27,14 @@ type Status struct {
 	State       string `json:"state"`
 	Description string `json:"description,omitempty"`
 	URL         string `json:"url,omitempty"`
-	// Creator is the login of who posted it; empty for Gitea Actions.
-	Creator string    `json:"creator,omitempty"`
-	At      time.Time `json:"at,omitzero"`
+	// Creator is the login of who posted it. It is empty for Gitea Actions, and for
+	// an account that was deleted since.
+	Creator string `json:"creator,omitempty"`
+	// Job is the id of the job of Gitea Actions that bears it out: one of the name
+	// that the context has, of a run on this commit, which ended with this state. 0
+	// if none is known, and for what still goes on or failed.
+	Job int64     `json:"job,omitempty"`
+	At  time.Time `json:"at,omitzero"`
 }
 
 // RunsKey returns the key of the [Runs] fact of a workflow: of its newest runs
@@ -35,10 +43,12 @@ func RunsKey(repo int64, workflow, on string) Key {
 	return Key{Source: SourceGitea, Kind: KindRuns, Namespace: strconv.FormatInt(repo, 10), Name: workflow + "@" + on}
 }
 
-// Runs are runs of one workflow, the newest first. At most [MaxRuns] are kept.
+// Runs are runs of one workflow, the newest first. At most [MaxRuns] are kept; on
+// a commit only the newest of each event, and of the events of pull requests the
+// newest for each pull request.
 type Runs struct {
 	Runs []Run `json:"runs,omitempty"`
-	// More says that there are older ones.
+	// More says that there are older ones that may matter.
 	More bool `json:"more,omitempty"`
 }
 
@@ -54,7 +64,10 @@ type Run struct {
 	Workflow string `json:"workflow"`
 	Title    string `json:"title,omitempty"`
 	// Event is what started it: push, pull_request, schedule, workflow_dispatch.
-	Event  string `json:"event"`
+	Event string `json:"event"`
+	// Ref is what it ran on: "refs/heads/main", or "refs/pull/12/head" for what
+	// happened to pull request 12. Branch is the name of a branch.
+	Ref    string `json:"ref,omitempty"`
 	Branch string `json:"branch,omitempty"`
 	Commit string `json:"commit"`
 	Actor  string `json:"actor,omitempty"`
@@ -94,21 +107,13 @@ type Actions struct {
 	// signalbox may see them; RunnersProblem says why it may not.
 	Runners        []Runner `json:"runners,omitempty"`
 	RunnersProblem string   `json:"runnersProblem,omitempty"`
-	// Secrets are the names of the repository's secrets, sorted; SecretsProblem
-	// says why they are not known.
-	Secrets        []string `json:"secrets,omitempty"`
-	SecretsProblem string   `json:"secretsProblem,omitempty"`
-	// Variables are the repository's variables by name.
-	Variables        map[string]string `json:"variables,omitempty"`
-	VariablesProblem string            `json:"variablesProblem,omitempty"`
 }
 
 // Runner is a runner of Gitea Actions.
 type Runner struct {
 	Name   string   `json:"name"`
 	Labels []string `json:"labels,omitempty"`
-	// Online and Busy are what Gitea says of it.
+	// Online and Disabled are what Gitea says of it.
 	Online   bool `json:"online"`
-	Busy     bool `json:"busy,omitempty"`
 	Disabled bool `json:"disabled,omitempty"`
 }

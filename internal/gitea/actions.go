@@ -13,30 +13,35 @@ import (
 	"signalbox/internal/pull"
 )
 
-// ActionsOf returns what a repository has to run its workflows with: runners of
-// its own and of its owner, secrets by name, variables with their values. Gitea
-// shows each of the three to owners of the repository alone, not to a
-// collaborator who administers it; where the bot's account may not see a part,
-// the part's problem says so and what to do, and it is no error. Those that the
-// owner or the whole Gitea has beside the repository's own are not among the
-// secrets and variables.
+// ActionsOf returns what runs the workflows of a repository: runners of its own and
+// of its owner. Gitea shows them to owners of the repository alone, not to a
+// collaborator who administers it; where the bot's account may not see them, the
+// problem says so and what to do, and it is no error.
 //
-// It makes three calls where nothing may be seen, else five: runners, the bot's
-// account, runners of the owner, secrets, variables; and one more for each 50
-// entries of a list beyond the first.
+// It makes one call where nothing may be seen, else three: runners, the bot's
+// account, runners of the owner; and one more for each 50 entries of a list
+// beyond the first.
 func (c *Client) ActionsOf(ctx context.Context, repo pull.Repo) (fact.Actions, error) {
 	var out fact.Actions
 	var err error
 	if out.Runners, out.RunnersProblem, err = c.runners(ctx, repo); err != nil {
 		return fact.Actions{}, c.fail(err, nil, "list the runners of %s", repo)
 	}
-	if out.Secrets, out.SecretsProblem, err = c.secrets(ctx, repo); err != nil {
-		return fact.Actions{}, c.fail(err, nil, "list the secrets of %s", repo)
-	}
-	if out.Variables, out.VariablesProblem, err = c.variables(ctx, repo); err != nil {
-		return fact.Actions{}, c.fail(err, nil, "list the variables of %s", repo)
-	}
 	return out, nil
+}
+
+// Hidden says why the bot's account may not see the secrets by name and the
+// variables of a repository, in words for a person; empty where it may. Gitea
+// shows them to owners of the repository alone. It makes two calls, and one more
+// for each 50 entries of a list beyond the first.
+func (c *Client) Hidden(ctx context.Context, repo pull.Repo) (secrets, variables string, err error) {
+	if _, secrets, err = c.secrets(ctx, repo); err != nil {
+		return "", "", c.fail(err, nil, "list the secrets of %s", repo)
+	}
+	if _, variables, err = c.variables(ctx, repo); err != nil {
+		return "", "", c.fail(err, nil, "list the variables of %s", repo)
+	}
+	return secrets, variables, nil
 }
 
 // refused puts a refusal into words for a person; another error it returns.
@@ -58,7 +63,6 @@ type apiRunner struct {
 	ID       int64  `json:"id"`
 	Name     string `json:"name"`
 	Status   string `json:"status"`
-	Busy     bool   `json:"busy"`
 	Disabled bool   `json:"disabled"`
 	Labels   []struct {
 		Name string `json:"name"`
@@ -66,7 +70,7 @@ type apiRunner struct {
 }
 
 func (r apiRunner) fact() fact.Runner {
-	out := fact.Runner{Name: r.Name, Online: r.Status == "online", Busy: r.Busy, Disabled: r.Disabled}
+	out := fact.Runner{Name: r.Name, Online: r.Status == "online", Disabled: r.Disabled}
 	for _, l := range r.Labels {
 		out.Labels = append(out.Labels, l.Name)
 	}

@@ -26,27 +26,20 @@ func TestActionsOf(t *testing.T) {
 	w.start("check.yaml", "main")
 	_, err = busy.Next(ctx)
 	w.must(err)
-	for _, name := range []string{"renovate_token", "B", "A"} {
-		w.must(w.SetSecret(ctx, w.repo, name, "hidden"))
-	}
-	w.must(w.SetVariable(ctx, w.repo, "dry_run", "full"))
 	w.ResetCalls()
 	got, err := w.client.ActionsOf(ctx, w.repo)
 	w.must(err)
 	want := fact.Actions{
 		Runners: []fact.Runner{
 			{Name: "a-runner", Labels: []string{"ubuntu-latest"}},
-			{Name: "b-runner", Labels: []string{"arm", "ubuntu-latest"}, Online: true, Busy: true},
+			{Name: "b-runner", Labels: []string{"arm", "ubuntu-latest"}, Online: true},
 		},
-		Secrets:   []string{"A", "B", "RENOVATE_TOKEN"},
-		Variables: map[string]string{"DRY_RUN": "full"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("actions (-want +got):\n%s", d)
 	}
-	// The three secrets take two pages.
-	if n := w.TotalCalls(); n != 6 {
-		t.Errorf("%d calls, want 6: %v", n, w.Calls())
+	if n := w.TotalCalls(); n != 3 {
+		t.Errorf("%d calls, want 3: %v", n, w.Calls())
 	}
 	w.must(w.SetRunner(ctx, "b-runner", true, false))
 	if got, err := w.client.ActionsOf(ctx, w.repo); err != nil || !strings.Contains(got.RunnersProblem, "no runner") || len(got.Runners) != 2 {
@@ -65,8 +58,8 @@ func TestActionsOfAnOrganisation(t *testing.T) {
 	w.must(err)
 	w.ResetCalls()
 	got, err := w.client.ActionsOf(ctx, r)
-	if err != nil || len(got.Runners) != 1 || got.RunnersProblem != "" || w.TotalCalls() != 5 {
-		t.Errorf("%+v, error %v, %d calls; want the runner of the organisation after 5", got, err, w.TotalCalls())
+	if err != nil || len(got.Runners) != 1 || got.RunnersProblem != "" || w.TotalCalls() != 3 {
+		t.Errorf("%+v, error %v, %d calls; want the runner of the organisation after 3", got, err, w.TotalCalls())
 	}
 }
 
@@ -80,19 +73,26 @@ func TestActionsWithoutTheRight(t *testing.T) {
 	w.must(err)
 	w.ResetCalls()
 	got, err := c.ActionsOf(ctx, w.repo)
+	if err != nil || w.TotalCalls() != 1 {
+		t.Fatalf("error %v after %d calls, want 1", err, w.TotalCalls())
+	}
+	secrets, variables, err := c.Hidden(ctx, w.repo)
 	if err != nil || w.TotalCalls() != 3 {
 		t.Fatalf("error %v after %d calls, want 3", err, w.TotalCalls())
 	}
 	for what, problem := range map[string]string{
-		"runners": got.RunnersProblem, "secrets": got.SecretsProblem, "variables": got.VariablesProblem,
+		"runners": got.RunnersProblem, "secrets": secrets, "variables": variables,
 	} {
 		if !strings.Contains(problem, what) || !strings.Contains(problem, "owner") {
 			t.Errorf("problem with the %s: %q", what, problem)
 		}
 	}
 	bad, _ := serve(t, map[string]http.HandlerFunc{"/": answer(404, ""), "s": answer(403, recorded(t, "error-scope.json"))})
-	if got, err := bad.ActionsOf(ctx, repo); err != nil || !strings.Contains(got.SecretsProblem, "write:repository") {
+	if got, err := bad.ActionsOf(ctx, repo); err != nil || !strings.Contains(got.RunnersProblem, "write:repository") {
 		t.Errorf("without the scope: %+v, error %v", got, err)
+	}
+	if secrets, variables, err := bad.Hidden(ctx, repo); err != nil || !strings.Contains(secrets, "write:repository") || !strings.Contains(variables, "write:repository") {
+		t.Errorf("without the scope: %q and %q, error %v", secrets, variables, err)
 	}
 	for name, answer := range map[string]http.HandlerFunc{
 		"down": answer(502, ""), "not JSON": answer(200, "<html>", "X-Total-Count", "1"), "not accepted": answer(401, "{}"), "cut": cut("{"),
@@ -100,6 +100,9 @@ func TestActionsWithoutTheRight(t *testing.T) {
 		broken, _ := serve(t, map[string]http.HandlerFunc{"s": answer})
 		if got, err := broken.ActionsOf(ctx, repo); err == nil || !cmp.Equal(got, fact.Actions{}) {
 			t.Errorf("%s: %+v, error %v", name, got, err)
+		}
+		if secrets, variables, err := broken.Hidden(ctx, repo); err == nil || secrets+variables != "" {
+			t.Errorf("%s: hidden %q and %q, error %v", name, secrets, variables, err)
 		}
 	}
 }
@@ -117,11 +120,12 @@ func TestRecordedActions(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := fact.Actions{
-		Runners:   []fact.Runner{{Name: "runner", Labels: []string{"ubuntu-latest"}, Online: true, Busy: true}},
-		Secrets:   []string{"RENOVATE_TOKEN"},
-		Variables: map[string]string{"LOG_FORMAT": "json"},
+		Runners: []fact.Runner{{Name: "runner", Labels: []string{"ubuntu-latest"}, Online: true}},
 	}
-	if d := cmp.Diff(want, got); d != "" || *calls != 5 {
+	if d := cmp.Diff(want, got); d != "" || *calls != 3 {
 		t.Errorf("%d calls, actions (-want +got):\n%s", *calls, d)
+	}
+	if secrets, variables, err := c.Hidden(t.Context(), repo); err != nil || secrets+variables != "" || *calls != 5 {
+		t.Errorf("hidden %q and %q, error %v, %d calls; want nothing hidden after 5", secrets, variables, err, *calls)
 	}
 }

@@ -59,6 +59,7 @@ type Client struct {
 	asking   singleflight.Group
 	finished *lru.Cache[finishedKey, jobList]
 	renovate *lru.Cache[renovateKey, renovateMemory]
+	borneOut *lru.Cache[statusKey, int64]
 }
 
 // New makes a client. It makes no call: whether Gitea is up and the token is
@@ -91,6 +92,10 @@ func New(config Config, logger *slog.Logger, registerer prometheus.Registerer) (
 	if err != nil {
 		return nil, fmt.Errorf("gitea client: %w", err)
 	}
+	borneOut, err := lru.New[statusKey, int64](borneOutSize)
+	if err != nil {
+		return nil, fmt.Errorf("gitea client: %w", err)
+	}
 	return &Client{
 		root:      root,
 		token:     config.Token,
@@ -100,6 +105,7 @@ func New(config Config, logger *slog.Logger, registerer prometheus.Registerer) (
 		ancestry:  ancestry,
 		finished:  finished,
 		renovate:  memories,
+		borneOut:  borneOut,
 		http: &http.Client{
 			CheckRedirect: followRedirect,
 			Transport: &transport{

@@ -83,6 +83,97 @@ func TestStatusesOfJobs(t *testing.T) {
 	}
 }
 
+func TestMoreStatusesThanAreRead(t *testing.T) {
+	w := newWorld(t, giteatest.Options{MaxItems: 3})
+	ctx := t.Context()
+	w.must(w.SetStatus(ctx, w.repo, w.head, "bob", pull.Status{Context: "old", State: "failure"}))
+	for i := range 59 {
+		w.must(w.SetStatus(ctx, w.repo, w.head, "bob", pull.Status{Context: "ci", State: []string{"success", "pending"}[i%2]}))
+	}
+	read := func(calls int) fact.Statuses {
+		t.Helper()
+		w.ResetCalls()
+		got, err := w.client.CommitStatuses(ctx, w.repo, w.head)
+		if err != nil || w.TotalCalls() != calls {
+			t.Errorf("error %v after %d calls, want %d", err, w.TotalCalls(), calls)
+		}
+		return got
+	}
+	if got := read(20); len(got.Statuses) != 2 || got.More {
+		t.Errorf("as many as are read: %+v", got)
+	}
+	w.must(w.SetStatus(ctx, w.repo, w.head, "bob", pull.Status{Context: "ci", State: "error"}))
+	if got := read(20); len(got.Statuses) != 1 || !got.More || got.Statuses[0].State != "error" {
+		t.Errorf("one more than are read: %+v; want the newest, and that there are more", got)
+	}
+	list, err := w.client.Statuses(ctx, w.repo, w.head)
+	if err != nil || len(list) != 1 || list[0].State != "error" {
+		t.Errorf("newest statuses %+v, error %v", list, err)
+	}
+}
+
+func TestStatusesThatJobsBearOut(t *testing.T) {
+	w := newWorld(t, giteatest.Options{})
+	ctx := t.Context()
+	runner, err := w.Register(ctx, w.repo, "runner")
+	w.must(err)
+	id := w.start("check.yaml", "change")
+	elsewhere := w.start("check.yaml", "main")
+	_, token, err := w.CreateUser(ctx, "mallory")
+	w.must(err)
+	w.must(w.Grant(ctx, w.repo, "mallory", giteatest.Write))
+	mallory, err := gitea.New(gitea.Config{URL: w.URL(), Token: secret.New(token)}, nil, nil)
+	w.must(err)
+	page := func(run, job int64) string { return fmt.Sprintf("/%s/actions/runs/%d/jobs/%d", w.repo, run, job) }
+	for what, target := range map[string]string{
+		"x / lint (no page)": "", "x / lint (elsewhere)": page(elsewhere, 2), "x / lint (no run)": page(99, 1), "x / lint (no job)": page(id, 2),
+		"x / test (another name)": page(id, 1), "x / lint": page(id, 1), "x / lint (not of the run)": page(elsewhere, 1),
+	} {
+		w.must(mallory.PostStatus(ctx, w.repo, w.head, pull.Status{Context: what, State: "success"}, target))
+	}
+	read := func(calls int) map[string]int64 {
+		t.Helper()
+		w.ResetCalls()
+		got, err := w.client.CommitStatuses(ctx, w.repo, w.head)
+		if err != nil || w.TotalCalls() != calls {
+			t.Errorf("error %v after %d calls, want %d: %v", err, w.TotalCalls(), calls, w.Calls())
+		}
+		out := map[string]int64{}
+		for _, s := range got.Statuses {
+			if s.Job != 0 {
+				out[s.Context] = s.Job
+			}
+		}
+		return out
+	}
+	if got := read(1); len(got) != 0 {
+		t.Errorf("of an account, and of what goes on: %v", got)
+	}
+	w.must(w.DeleteUser(ctx, "mallory"))
+	w.finish(runner, "success", "success")
+	want := map[string]int64{"check.yaml / lint (push)": 1}
+	// The jobs of three runs, of which one is not there.
+	if d := cmp.Diff(want, read(4)); d != "" {
+		t.Errorf("when the account is gone (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(want, read(4)); d != "" {
+		t.Errorf("once more (-want +got):\n%s", d)
+	}
+	w.must(w.Rerun(ctx, w.repo, id))
+	if got := read(4); len(got) != 0 {
+		t.Errorf("when it is started again: %v", got)
+	}
+	w.Fail(func(r *http.Request) *giteatest.Response {
+		if strings.HasSuffix(r.URL.Path, "/jobs") {
+			return &giteatest.Response{Code: 403, Body: "{}"}
+		}
+		return nil
+	})
+	if got := read(4); len(got) != 0 {
+		t.Errorf("without the right to read jobs: %v", got)
+	}
+}
+
 func TestPullFact(t *testing.T) {
 	w := newWorld(t, giteatest.Options{})
 	ctx := t.Context()

@@ -80,50 +80,59 @@ func totalCount(h http.Header) int {
 // the rest; that shows in the total or in an entry seen twice, and then the
 // list is read again. check, if not nil, refuses a page.
 func exact[T any, K comparable](ctx context.Context, p pages[T], key func(T) K) ([]T, error) {
+	all, more, err := exactUpTo(ctx, p, maxPages, key)
+	if err == nil && more {
+		return nil, fmt.Errorf("%w: it has more than %d pages", ErrIncomplete, maxPages)
+	}
+	return all, err
+}
+
+// exactUpTo is [exact] for the first pages of a list; more says that there are
+// others.
+func exactUpTo[T any, K comparable](ctx context.Context, p pages[T], most int, key func(T) K) (all []T, more bool, err error) {
 	var why string
 	for range maxRereads {
-		all, problem, err := exactOnce(ctx, p, key)
+		all, total, problem, err := exactOnce(ctx, p, most, key)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if problem == "" {
-			return all, nil
+			return all, len(all) < total, nil
 		}
 		why = problem
 	}
-	return nil, fmt.Errorf("%w: %s", ErrIncomplete, why)
+	return nil, false, fmt.Errorf("%w: %s", ErrIncomplete, why)
 }
 
-func exactOnce[T any, K comparable](ctx context.Context, p pages[T], key func(T) K) (all []T, problem string, err error) {
+func exactOnce[T any, K comparable](ctx context.Context, p pages[T], most int, key func(T) K) (all []T, want int, problem string, err error) {
 	seen := map[K]bool{}
-	want := 0
-	for n := 1; n <= maxPages; n++ {
+	for n := 1; n <= most; n++ {
 		items, total, err := p.read(ctx, n)
 		switch {
 		case err != nil:
-			return nil, "", err
+			return nil, 0, "", err
 		case total < 0:
-			return nil, "the server does not say how long it is", nil
+			return nil, 0, "the server does not say how long it is", nil
 		case n > 1 && total != want:
-			return nil, fmt.Sprintf("it grew or shrank from %d to %d entries while it was read", want, total), nil
+			return nil, 0, fmt.Sprintf("it grew or shrank from %d to %d entries while it was read", want, total), nil
 		}
 		want = total
 		for _, item := range items {
 			k := key(item)
 			if seen[k] {
-				return nil, fmt.Sprintf("entry %v came twice", k), nil
+				return nil, 0, fmt.Sprintf("entry %v came twice", k), nil
 			}
 			seen[k] = true
 		}
 		all = append(all, items...)
-		if len(all) >= total || len(items) == 0 {
-			break
+		switch {
+		case len(all) == total:
+			return all, want, "", nil
+		case len(all) > total, len(items) == 0:
+			return nil, 0, fmt.Sprintf("%d of %d entries came", len(all), want), nil
 		}
 	}
-	if len(all) != want {
-		return nil, fmt.Sprintf("%d of %d entries came", len(all), want), nil
-	}
-	return all, "", nil
+	return all, want, "", nil
 }
 
 // untilEmpty reads a list whose total says too little, because the server

@@ -18,8 +18,10 @@ import (
 
 const (
 	// renovatePages is how many pages of 50 runs, of all workflows on a branch, are
-	// looked through for one of Renovate's that is completed.
+	// looked through for one of Renovate's that is completed, and againPages for an
+	// old one that was started again.
 	renovatePages = 20
+	againPages    = 4
 	// renovateSize is of how many workflows it is remembered what was read.
 	renovateSize = 256
 )
@@ -48,8 +50,9 @@ type renovateMemory struct {
 //
 // Only runs on main count: a log is as trustworthy as the file that wrote it,
 // and on a branch of their own anybody who may push writes that file. The last
-// run is the one that was completed last, so an old one that was started again
-// counts. Its job is the one that starts Renovate, by the file at the commit of
+// run is the one that was completed last, so one that was started again counts if
+// it is among the newest 200 runs, of all workflows, on main; further back it is
+// not seen. Its job is the one that starts Renovate, by the file at the commit of
 // the run, or where that does not tell, the one whose log does. With several,
 // the mode is the one of which most must be feared. Of a run that before holds no
 // log is read again. What cannot be read of a log makes the mode unknown, with
@@ -60,7 +63,8 @@ type renovateMemory struct {
 // on main none of the workflow is over.
 //
 // The calls: two where nothing is new, the runs and the file; one more for each
-// 50 runs on main that are newer than the workflow's last, one if the file uses
+// 50 runs on main, up to 200 of all workflows and beyond that until there is one
+// of this workflow that is over; one if the file uses
 // variables, one if it is in .github/workflows, one while a secret is missing,
 // and one while Gitea fails to give a log. A new run costs one for its jobs, one
 // for each log (four at most), two or four for the file at its commit if it has
@@ -122,11 +126,13 @@ func (c *Client) renovateOf(ctx context.Context, q renovateQuery) (fact.Renovate
 
 // renovateRuns fills in the last run and the one that goes on.
 func (c *Client) renovateRuns(ctx context.Context, q renovateQuery, out *fact.Renovate) (renovateMemory, error) {
+	page := 0
 	found, whole, err := c.findRuns(ctx, runSearch{
 		repo: q.repo, workflow: q.workflow + "@refs/heads/" + q.main,
 		query: url.Values{"branch": {q.main}}, pages: renovatePages,
 		enough: func(found []apiRun) bool {
-			return slices.ContainsFunc(found, func(r apiRun) bool { return r.Status == "completed" })
+			page++
+			return page >= againPages && slices.ContainsFunc(found, func(r apiRun) bool { return r.Status == "completed" })
 		},
 	})
 	if err != nil {

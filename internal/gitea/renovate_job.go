@@ -95,13 +95,16 @@ func describeJobs(out *fact.RenovateRun, jobs jobList) {
 	if len(ran) == 0 {
 		ran = jobs
 	}
-	rank := []string{"skipped", "success", "cancelled", "failure"}
+	// A word that is not known ranks worst, so that no success hides it.
+	rank := func(conclusion string) int {
+		known := []string{"failure", "cancelled", "success", "skipped"}
+		return slices.Index(known, conclusion)
+	}
 	var names []string
 	out.Conclusion, out.Started, out.Completed = "", time.Time{}, time.Time{}
-	for _, j := range ran {
+	for i, j := range ran {
 		names = append(names, j.Name)
-		// A word that is not known ranks below all, unless it is the only one.
-		if out.Conclusion == "" || slices.Index(rank, j.Conclusion) > slices.Index(rank, out.Conclusion) {
+		if i == 0 || rank(j.Conclusion) < rank(out.Conclusion) {
 			out.Conclusion = j.Conclusion
 		}
 		if started := instant(j.StartedAt); out.Started.IsZero() || !started.IsZero() && started.Before(out.Started) {

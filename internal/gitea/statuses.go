@@ -16,11 +16,15 @@ import (
 	"signalbox/internal/pull"
 )
 
+// statusPages is how many pages of 50 statuses of a commit are read at most.
+const statusPages = 20
+
 // Statuses returns the newest status of each context of a commit, in the order
 // of their ids. The newest is the one with the highest id: Gitea's times have
-// whole seconds. States are given as they were posted, whatever the word.
+// whole seconds. States are given as they were posted, whatever the word. Only
+// the newest thousand of all that were ever posted count.
 func (c *Client) Statuses(ctx context.Context, repo pull.Repo, sha string) ([]pull.Status, error) {
-	list, err := c.statuses(ctx, repo, sha)
+	list, _, err := c.statuses(ctx, repo, sha)
 	if err != nil {
 		return nil, c.fail(err, nil, "list statuses of %s in %s", sha, repo)
 	}
@@ -40,43 +44,53 @@ func (c *Client) Statuses(ctx context.Context, repo pull.Repo, sha string) ([]pu
 // posted, and one that is not known is kept. A commit that the repository does
 // not have has no statuses.
 //
-// It makes one call for each 50 statuses that were ever posted on the commit.
+// The calls: one for each 50 statuses that were ever posted on the commit, 20 at
+// most, the newest first; [fact.Statuses.More] says that there are older ones.
+// Then one for each run of Gitea Actions, ten at most, of which a status says
+// something new: whether its jobs bear it out. That is remembered.
 func (c *Client) CommitStatuses(ctx context.Context, repo pull.Repo, commit string) (fact.Statuses, error) {
-	list, err := c.statuses(ctx, repo, commit)
+	const operation = "list statuses of %s in %s"
+	list, more, err := c.statuses(ctx, repo, commit)
 	if err != nil {
-		return fact.Statuses{}, c.fail(err, nil, "list statuses of %s in %s", commit, repo)
+		return fact.Statuses{}, c.fail(err, nil, operation, commit, repo)
+	}
+	jobs, err := c.statusJobs(ctx, repo, commit, list)
+	if err != nil {
+		return fact.Statuses{}, c.fail(err, nil, operation, commit, repo)
 	}
 	slices.SortFunc(list, func(a, b sdk.Status) int { return cmp.Compare(a.Context, b.Context) })
-	return fact.Statuses{Statuses: convertAll(list, func(s sdk.Status) fact.Status {
+	return fact.Statuses{More: more, Statuses: convertAll(list, func(s sdk.Status) fact.Status {
 		return fact.Status{
 			Context:     s.Context,
 			State:       string(s.State),
 			Description: s.Description,
 			URL:         c.absolute(s.TargetURL),
 			Creator:     person(s.Creator).Login,
+			Job:         jobs[s.ID],
 			At:          instant(s.Created),
 		}
 	})}, nil
 }
 
 // statuses returns the newest status of each context, in the order of their
-// ids.
-func (c *Client) statuses(ctx context.Context, repo pull.Repo, sha string) ([]sdk.Status, error) {
+// ids. more says that there are older ones that were not read.
+func (c *Client) statuses(ctx context.Context, repo pull.Repo, sha string) (_ []sdk.Status, more bool, err error) {
 	if err := checkCommit(sha); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	list, err := exact(ctx, pages[sdk.Status]{
+	list, more, err := exactUpTo(ctx, pages[sdk.Status]{
 		client: c,
 		route:  "/repos/:owner/:repo/statuses/:sha",
 		// Not /commits/{ref}/statuses: there a branch that is named like the
 		// commit goes first.
 		path: repoPath(repo) + "/statuses/" + sha,
 		// By index, because the default order leaves open who is first within one
-		// second, and a page could then repeat one entry and lose another.
-		query: url.Values{"sort": {"highestindex"}},
-	}, func(s sdk.Status) int64 { return s.ID })
+		// second, and a page could then repeat one entry and lose another. What
+		// Gitea calls the least index is the highest one first.
+		query: url.Values{"sort": {"leastindex"}},
+	}, statusPages, func(s sdk.Status) int64 { return s.ID })
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	newest := map[string]sdk.Status{}
 	for _, s := range list {
@@ -84,7 +98,7 @@ func (c *Client) statuses(ctx context.Context, repo pull.Repo, sha string) ([]sd
 			newest[s.Context] = s
 		}
 	}
-	return slices.SortedFunc(maps.Values(newest), func(a, b sdk.Status) int { return cmp.Compare(a.ID, b.ID) }), nil
+	return slices.SortedFunc(maps.Values(newest), func(a, b sdk.Status) int { return cmp.Compare(a.ID, b.ID) }), more, nil
 }
 
 // PostStatus posts a status on a commit; ID and Creator of the status are

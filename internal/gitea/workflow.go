@@ -16,8 +16,9 @@ import (
 
 const (
 	// runPages is how many pages of 50 runs, of all workflows, are looked through
-	// for those of one.
-	runPages = 4
+	// for those of one, and headPages how many where all are of one commit.
+	runPages  = 4
+	headPages = 10
 	// finishedSize is of how many completed runs the jobs are remembered.
 	finishedSize = 512
 )
@@ -25,42 +26,50 @@ const (
 // WorkflowRuns returns runs of a workflow, the newest first, at most
 // [fact.MaxRuns] of them. The workflow is the name of its file, or the path by
 // which Gitea names it in a run, "file.yaml@refs/heads/main"; that picks runs on
-// the one branch. With a commit only runs whose head it is count: pushes of it,
-// and pull requests with this head.
+// the one branch. With a commit only runs whose head it is count, pushes of it
+// and pull requests with this head, and of those the newest of each event: for
+// what happens to pull requests, the newest of each event and pull request.
 //
-// A run has its jobs where one decides by it: with a commit the newest run of
-// each event, without one the newest completed run of each event on each
-// branch. Whoever decides does so by the jobs: Gitea says that a run was
-// cancelled while a job of it still waits, and that one succeeded of which a job
-// was skipped.
+// A run has its jobs where one decides by it: with a commit each, without one the
+// newest completed run of each event on each branch. Whoever decides does so by
+// the jobs: Gitea says that a run was cancelled while a job of it still waits,
+// and that one succeeded of which a job was skipped.
 //
-// The calls: Gitea cannot be asked for the runs of a workflow, so those of all
-// are looked through, 50 a call and four calls at most; [fact.Runs.More] says
-// that there may be more. Then one call for each run with jobs, of which those
-// of a run that is over are remembered. So with nothing new it is one call as a
-// rule, and one more for each run with jobs that goes on.
+// The calls: Gitea cannot be asked for the runs of a workflow, so those of all on
+// the commit or the branch are looked through, 50 a call. On a commit all are,
+// with ten calls at most, else with four at most until there are enough;
+// [fact.Runs.More] says that there may be more. Then one call for each run with
+// jobs, of which those of a run that is over are remembered. So with nothing new
+// it is one call as a rule, and one more for each run with jobs that goes on.
 func (c *Client) WorkflowRuns(ctx context.Context, repo pull.Repo, workflow, commit string) (fact.Runs, error) {
 	const operation = "list the runs of %s in %s"
-	query := url.Values{}
+	search := runSearch{
+		repo: repo, workflow: workflow, query: url.Values{}, pages: runPages,
+		enough: func(found []apiRun) bool { return len(found) > fact.MaxRuns },
+	}
+	if branch, ok := strings.CutPrefix(refOf(workflow), "refs/heads/"); ok {
+		search.query.Set("branch", branch)
+	}
 	if commit != "" {
 		if err := checkCommit(commit); err != nil {
 			return fact.Runs{}, c.fail(err, nil, operation, c.clean(workflow), repo)
 		}
-		query.Set("head_sha", commit)
+		search.query.Set("head_sha", commit)
+		search.pages, search.enough = headPages, func([]apiRun) bool { return false }
 	}
-	found, whole, err := c.findRuns(ctx, runSearch{
-		repo: repo, workflow: workflow, query: query, pages: runPages,
-		enough: func(found []apiRun) bool { return len(found) > fact.MaxRuns },
-	})
+	found, whole, err := c.findRuns(ctx, search)
+	if err == nil && commit != "" {
+		found, err = newestOfEach(found)
+	}
 	if err != nil {
 		return fact.Runs{}, c.fail(err, nil, operation, c.clean(workflow), repo)
 	}
 	out := fact.Runs{More: !whole || len(found) > fact.MaxRuns}
 	found = found[:min(len(found), fact.MaxRuns)]
-	matter := decisive(found, commit != "")
+	matter := decisive(found)
 	for _, r := range found {
 		run := r.fact()
-		if matter[r.ID] {
+		if commit != "" || matter[r.ID] {
 			jobs, err := c.jobs(ctx, repo, r)
 			if err != nil {
 				return fact.Runs{}, c.fail(err, nil, operation, c.clean(workflow), repo)
@@ -72,18 +81,33 @@ func (c *Client) WorkflowRuns(ctx context.Context, repo pull.Repo, workflow, com
 	return out, nil
 }
 
-// decisive returns the ids of the runs by which one decides.
-func decisive(list []apiRun, onCommit bool) map[int64]bool {
-	out, seen := map[int64]bool{}, map[string]bool{}
+// newestOfEach returns the newest of the runs on a commit, of each event and
+// pull request.
+func newestOfEach(list []apiRun) ([]apiRun, error) {
+	var out []apiRun
+	seen := map[string]bool{}
 	for _, r := range list {
+		ref := refOf(r.Path)
+		if ref == "" {
+			return nil, fmt.Errorf("run %d does not say what it ran on", r.ID)
+		}
 		key := r.event()
-		if !onCommit {
-			if r.Status != "completed" || r.HeadBranch == "" {
-				continue
-			}
-			key += " " + r.HeadBranch
+		if strings.HasPrefix(ref, "refs/pull/") {
+			key += " " + ref
 		}
 		if !seen[key] {
+			seen[key], out = true, append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// decisive returns the ids of the runs on branches by which one decides.
+func decisive(list []apiRun) map[int64]bool {
+	out, seen := map[int64]bool{}, map[string]bool{}
+	for _, r := range list {
+		key := r.event() + " " + r.HeadBranch
+		if r.Status == "completed" && r.HeadBranch != "" && !seen[key] {
 			seen[key], out[r.ID] = true, true
 		}
 	}
@@ -136,10 +160,10 @@ func (r apiRun) event() string {
 
 // fact converts a run, without its jobs.
 func (r apiRun) fact() fact.Run {
-	workflow, _ := splitPath(r.Path)
+	workflow, ref := splitPath(r.Path)
 	out := fact.Run{
 		ID: r.ID, Number: r.RunNumber, Workflow: workflow, Title: r.DisplayTitle, Event: r.event(),
-		Branch: r.HeadBranch, Commit: r.HeadSHA, URL: r.HTMLURL, Status: r.Status, Conclusion: r.Conclusion,
+		Ref: ref, Branch: r.HeadBranch, Commit: r.HeadSHA, URL: r.HTMLURL, Status: r.Status, Conclusion: r.Conclusion,
 		Started: instant(r.StartedAt), Completed: instant(r.CompletedAt),
 	}
 	if r.Actor != nil {
@@ -156,6 +180,12 @@ func splitPath(path string) (workflow, ref string) {
 		return path, ""
 	}
 	return workflow, "refs/" + ref
+}
+
+// refOf is the second part of [splitPath].
+func refOf(path string) string {
+	_, ref := splitPath(path)
+	return ref
 }
 
 // runSearch says which runs are looked for.

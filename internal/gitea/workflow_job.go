@@ -3,6 +3,7 @@ package gitea
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,6 +18,7 @@ type apiJob struct {
 	ID          int64     `json:"id"`
 	Name        string    `json:"name"`
 	RunAttempt  int64     `json:"run_attempt"`
+	HeadSHA     string    `json:"head_sha"`
 	Status      string    `json:"status"`
 	Conclusion  string    `json:"conclusion"`
 	RunnerName  string    `json:"runner_name"`
@@ -81,23 +83,37 @@ func (c *Client) jobs(ctx context.Context, repo pull.Repo, r apiRun) (jobList, e
 			return list, nil
 		}
 	}
+	list, err := c.readJobs(ctx, repo, r.ID)
+	if errors.Is(err, errNoRun) {
+		err = fmt.Errorf("%w: it was deleted while it was read", ErrIncomplete)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("jobs of run %d: %w", r.ID, err)
+	}
+	if r.Status == "completed" && list.over() {
+		c.finished.Add(key, list)
+	}
+	return list, nil
+}
+
+// errNoRun means that the repository has no such run.
+var errNoRun = errors.New("no such run")
+
+// readJobs reads the jobs of a run of the repository.
+func (c *Client) readJobs(ctx context.Context, repo pull.Repo, run int64) (jobList, error) {
 	list, err := exact(ctx, pages[apiJob]{
 		client: c,
 		route:  "/repos/:owner/:repo/actions/runs/:id/jobs",
-		path:   fmt.Sprintf("%s/actions/runs/%d/jobs", repoPath(repo), r.ID),
+		path:   fmt.Sprintf("%s/actions/runs/%d/jobs", repoPath(repo), run),
 		field:  "jobs",
 	}, func(j apiJob) int64 { return j.ID })
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("jobs of run %d: %w", r.ID, err)
+		return nil, err
 	case len(list) == 0:
-		// A run has a job at least; this is how Gitea answers for a run that is
-		// gone.
-		return nil, fmt.Errorf("%w: run %d was deleted while it was read", ErrIncomplete, r.ID)
+		// A run has a job at least; this is how Gitea answers for one that is gone.
+		return nil, errNoRun
 	}
 	slices.SortFunc(list, func(a, b apiJob) int { return cmp.Compare(a.ID, b.ID) })
-	if r.Status == "completed" && jobList(list).over() {
-		c.finished.Add(key, list)
-	}
 	return list, nil
 }

@@ -36,7 +36,7 @@ func everyFact() factMap {
 	}})
 	var statuses []fact.Status
 	for i := range 35 {
-		statuses = append(statuses, fact.Status{Context: fmt.Sprintf("ci / job %d", i), State: "success", At: ended})
+		statuses = append(statuses, fact.Status{Context: fmt.Sprintf("ci / job %d", i), State: "success", Job: int64(i) + 1, At: ended})
 	}
 	m.put(fact.Fact{Key: fact.StatusesKey(7, headSHA), Statuses: &fact.Statuses{Statuses: statuses}})
 	run := fact.Run{ID: 1, Workflow: "ci.yaml", Event: "push", Status: "completed", Conclusion: "success", Completed: ended}

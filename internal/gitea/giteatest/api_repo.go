@@ -16,7 +16,8 @@ func listStatuses(r *request, repo *repo) error {
 	for _, st := range repo.statuses[r.PathValue("sha")] {
 		list = append(list, r.server.statusJSON(st))
 	}
-	// The default is by time, the newest first; by index, the oldest first.
+	// The default is by time, the newest first, as is what Gitea calls the least
+	// index; what it calls the highest one is the oldest first.
 	if r.URL.Query().Get("sort") != "highestindex" {
 		slices.Reverse(list)
 	}

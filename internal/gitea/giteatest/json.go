@@ -126,9 +126,13 @@ func (s *Server) reviewJSON(p *pullRequest, r *review) *sdk.PullReview {
 }
 
 func (s *Server) statusJSON(st *status) *sdk.Status {
+	creator := st.creator
+	if creator != nil && creator.gone {
+		creator = nil // As of Gitea's own Actions.
+	}
 	return &sdk.Status{
 		ID: st.id, State: sdk.StatusState(st.state), TargetURL: st.target, Description: st.description,
-		Context: st.context, Creator: s.sdkUser(st.creator), Created: st.created, Updated: st.created,
+		Context: st.context, Creator: s.sdkUser(creator), Created: st.created, Updated: st.created,
 	}
 }
 

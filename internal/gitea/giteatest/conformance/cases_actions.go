@@ -1,7 +1,9 @@
 package conformance
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -81,7 +83,7 @@ func waitingRuns(t *testing.T, e env) {
 	}
 	jobs := got.Runs[0].Jobs
 	main := fact.Run{
-		ID: pushed, Number: 1, Workflow: "check.yaml", Title: "Change files", Event: "push", Branch: "main", Commit: sha,
+		ID: pushed, Number: 1, Workflow: "check.yaml", Title: "Change files", Event: "push", Ref: "refs/heads/main", Branch: "main", Commit: sha,
 		Actor: e.alice.Login, URL: e.runURL(r, pushed), Status: "queued",
 		Jobs: []fact.Job{{ID: jobs[0].ID, Name: "lint", Status: "queued"}, {ID: jobs[1].ID, Name: "test", Status: "waiting"}},
 	}
@@ -101,11 +103,11 @@ func waitingRuns(t *testing.T, e env) {
 	got = e.runs(t, r, "check.yaml", head)
 	var lines []string
 	for _, run := range got.Runs {
-		lines = append(lines, fmt.Sprintf("%d %s on %q: %s, %d jobs", run.ID, run.Event, run.Branch, run.Status, len(run.Jobs)))
+		lines = append(lines, fmt.Sprintf("%d %s on %s: %s, %d jobs", run.ID, run.Event, run.Ref, run.Status, len(run.Jobs)))
 	}
 	// Gitea starts them beside each other, so either may be the newer one.
 	both := []string{
-		fmt.Sprintf("%d pull_request on %q: queued, 2 jobs", onPull, ""), fmt.Sprintf("%d push on %q: queued, 2 jobs", onBranch, "change"),
+		fmt.Sprintf("%d pull_request on refs/pull/%d/head: queued, 2 jobs", onPull, number), fmt.Sprintf("%d push on refs/heads/change: queued, 2 jobs", onBranch),
 	}
 	slices.Sort(both)
 	slices.Sort(lines)
@@ -155,6 +157,29 @@ func statusFacts(t *testing.T, e env) {
 		{Context: "ci/1", State: "success", Creator: e.bot.Login, URL: "https://example.org/page"},
 		{Context: "z", State: "failure", Description: "broken", Creator: e.bob.Login},
 	}, e.statusFacts(t, r, sha))
+	// Where there are too many, the newest must be those that are read.
+	same(t, "the first by the least index", "ci/1", e.firstStatus(t, r, sha, "leastindex"))
+	same(t, "the first by the highest index", "z", e.firstStatus(t, r, sha, "highestindex"))
+}
+
+// firstStatus is the context of the status that Gitea lists first.
+func (e env) firstStatus(t *testing.T, r pull.Repo, sha, sort string) string {
+	t.Helper()
+	address := fmt.Sprintf("%sapi/v1/repos/%s/statuses/%s?limit=1&sort=%s", e.URL(), r, sha, sort)
+	req, err := http.NewRequestWithContext(e.ctx, http.MethodGet, address, nil)
+	must(t, err)
+	req.Header.Set("Authorization", "token "+e.botToken)
+	resp, err := http.DefaultClient.Do(req)
+	must(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	var list []struct {
+		Context string `json:"context"`
+	}
+	must(t, json.NewDecoder(resp.Body).Decode(&list))
+	if len(list) != 1 {
+		t.Fatalf("statuses %+v, want one", list)
+	}
+	return list[0].Context
 }
 
 func endedRuns(t *testing.T, e env) {
@@ -163,6 +188,9 @@ func endedRuns(t *testing.T, e env) {
 	must(t, err)
 	sha := e.addWorkflow(t, r, "check.yaml", checkWorkflow)
 	id := e.check(t, r, giteatest.NewRun{Event: "push"})
+	other := e.repo(t, "other")
+	forged, err := e.Tip(e.ctx, other, "main")
+	must(t, err)
 	told := func() string {
 		t.Helper()
 		got := e.runs(t, r, "check.yaml", sha)
@@ -177,7 +205,11 @@ func endedRuns(t *testing.T, e env) {
 		for _, s := range e.statusFacts(t, r, sha) {
 			text, _, _ := strings.Cut(s.Description, " in ")
 			text, _, _ = strings.Cut(text, " after ")
-			lines = append(lines, fmt.Sprintf("%s: %s, %s", s.Context, s.State, text))
+			line := fmt.Sprintf("%s: %s, %s", s.Context, s.State, text)
+			if i := slices.IndexFunc(run.Jobs, func(j fact.Job) bool { return j.ID == s.Job }); i >= 0 {
+				line += ", borne out by " + run.Jobs[i].Name
+			}
+			lines = append(lines, line)
 		}
 		return strings.Join(lines, "\n")
 	}
@@ -200,7 +232,15 @@ func endedRuns(t *testing.T, e env) {
 	must(t, runner.Finish(e.ctx, "skipped"))
 	becomes("after success, and a job that the runner skipped", "attempt 1: completed success",
 		`lint on "runner": completed success`, `test on "runner": completed skipped`,
-		"Check / lint (push): success, Successful", "Check / test (push): skipped, Has been skipped")
+		"Check / lint (push): success, Successful, borne out by lint", "Check / test (push): skipped, Has been skipped, borne out by test")
+	// A run is one of its own repository, whatever a status of another one says.
+	job := e.runs(t, r, "check.yaml", sha).Runs[0].Jobs[0].ID
+	_, token, err := e.CreateUser(e.ctx, e.prefix+"forger")
+	must(t, err)
+	must(t, e.Grant(e.ctx, other, e.prefix+"forger", giteatest.Write))
+	must(t, e.clientOf(t, token).PostStatus(e.ctx, other, forged, pull.Status{Context: "Check / lint (push)", State: "success"}, fmt.Sprintf("%s/jobs/%d", e.runURL(r, id), job)))
+	must(t, e.DeleteUser(e.ctx, e.prefix+"forger"))
+	same(t, "a forged status", int64(0), e.statusFacts(t, other, forged)[0].Job)
 
 	must(t, e.Rerun(e.ctx, r, id))
 	becomes("when started again", "attempt 1: queued ",
@@ -211,7 +251,7 @@ func endedRuns(t *testing.T, e env) {
 	must(t, runner.Finish(e.ctx, "failure"))
 	becomes("after failure, and a job that Gitea skipped", "attempt 2: completed failure",
 		`lint on "runner": completed failure`, `test on "": completed skipped`,
-		"Check / lint (push): failure, Failing", "Check / test (push): skipped, Has been skipped")
+		"Check / lint (push): failure, Failing", "Check / test (push): skipped, Has been skipped, borne out by test")
 
 	must(t, e.DeleteRun(e.ctx, r, id))
 	same(t, "runs after the only one was deleted", fact.Runs{}, e.runs(t, r, "check.yaml", sha))

@@ -9,6 +9,7 @@ import (
 	"signalbox/internal/fact"
 	"signalbox/internal/gitea"
 	"signalbox/internal/gitea/giteatest"
+	"signalbox/internal/pull"
 )
 
 func pullFacts(t *testing.T, e env) {
@@ -61,7 +62,7 @@ func workshop(t *testing.T, e env) {
 	r := e.repo(t, "workshop")
 	got, err := e.client.ActionsOf(e.ctx, r)
 	must(t, err)
-	if got.RunnersProblem == "" || got.Runners != nil || got.Secrets != nil || got.Variables != nil || got.SecretsProblem+got.VariablesProblem != "" {
+	if got.RunnersProblem == "" || got.Runners != nil {
 		t.Errorf("with nothing: %+v", got)
 	}
 	_, err = e.Register(e.ctx, r, "one", "ubuntu-latest", "arm")
@@ -72,15 +73,21 @@ func workshop(t *testing.T, e env) {
 	got, err = e.client.ActionsOf(e.ctx, r)
 	must(t, err)
 	same(t, "for the owner", fact.Actions{
-		Runners:   []fact.Runner{{Name: "one", Labels: []string{"arm", "ubuntu-latest"}, Online: true}},
-		Secrets:   []string{"ANOTHER", "RENOVATE_TOKEN"},
-		Variables: map[string]string{"DRY_RUN": "full"},
+		Runners: []fact.Runner{{Name: "one", Labels: []string{"arm", "ubuntu-latest"}, Online: true}},
 	}, got)
+	// problems are those with runners, secrets and variables.
+	problems := func(c *gitea.Client, r pull.Repo) []string {
+		t.Helper()
+		got, err := c.ActionsOf(e.ctx, r)
+		must(t, err)
+		secrets, variables, err := c.Hidden(e.ctx, r)
+		must(t, err)
+		return []string{got.RunnersProblem, secrets, variables}
+	}
+	same(t, "hidden from the owner", []string{"", "", ""}, problems(e.client, r))
 
 	must(t, e.Grant(e.ctx, r, e.bob.Login, giteatest.Admin))
-	got, err = e.clientOf(t, e.bobToken).ActionsOf(e.ctx, r)
-	must(t, err)
-	for _, problem := range []string{got.RunnersProblem, got.SecretsProblem, got.VariablesProblem} {
+	for _, problem := range problems(e.clientOf(t, e.bobToken), r) {
 		if !strings.Contains(problem, "to its owner alone") {
 			t.Errorf("for an administrator who is not the owner: %q", problem)
 		}
@@ -88,9 +95,7 @@ func workshop(t *testing.T, e env) {
 	must(t, e.SetPrivate(e.ctx, r, true))
 	_, token, err := e.CreateUser(e.ctx, e.prefix+"onlooker")
 	must(t, err)
-	got, err = e.clientOf(t, token).ActionsOf(e.ctx, r)
-	must(t, err)
-	for _, problem := range []string{got.RunnersProblem, got.SecretsProblem, got.VariablesProblem} {
+	for _, problem := range problems(e.clientOf(t, token), r) {
 		if !strings.Contains(problem, "cannot see the repository") {
 			t.Errorf("for a stranger: %q", problem)
 		}
@@ -100,10 +105,9 @@ func workshop(t *testing.T, e env) {
 	must(t, e.SetTeam(e.ctx, org, "Owners", e.bot.Login))
 	owned, err := e.CreateRepo(e.ctx, org, "infra", base)
 	must(t, err)
-	got, err = e.client.ActionsOf(e.ctx, owned)
-	must(t, err)
-	same(t, "for an owner of the organisation", "", got.SecretsProblem+got.VariablesProblem)
-	if !strings.Contains(got.RunnersProblem, "or its owner is online") {
-		t.Errorf("without runners of the organisation: %q", got.RunnersProblem)
+	hidden := problems(e.client, owned)
+	same(t, "for an owner of the organisation", []string{"", ""}, hidden[1:])
+	if !strings.Contains(hidden[0], "or its owner is online") {
+		t.Errorf("without runners of the organisation: %q", hidden[0])
 	}
 }
