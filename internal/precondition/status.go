@@ -15,7 +15,17 @@ import (
 // one that was skipped unless it is accepted.
 //
 // Whoever may write to the repository can post any context, so it is said who
-// posted it, and may be asked for.
+// posted it, and may be asked for. What signalbox itself posts does not count.
+//
+// Workflows of Gitea Actions post under no account, and Gitea names none either
+// for a status of an account that was deleted; the token of a workflow on any
+// branch may post any context on any commit. So for the word gitea-actions a
+// status counts only if its page is that of a job on the same commit that is
+// called as the context says and ended so. That does not keep out whoever writes
+// a workflow on the head: it may name itself and its jobs as it likes, and do
+// nothing. Where that matters, use a workflow precondition, which names the file,
+// and an approval rule with the paths of all in .gitea/workflows and
+// .github/workflows.
 type Status struct {
 	// Context is the name of a context, or a pattern of names: "*" stands for
 	// any text. At least one must be reported, and all that are must be accepted.
@@ -23,16 +33,24 @@ type Status struct {
 	// Accept are the states that will do; [success] if not given.
 	Accept []string `yaml:"accept" json:"accept,omitempty" jsonschema:"enum=success,enum=skipped,enum=warning"`
 	// By are the logins of who must have posted it, in any letter case;
-	// "gitea-actions" stands for the workflows of the repository, which post
-	// under no account. Anybody if not given.
+	// "gitea-actions" stands for the workflows of the repository, as far as is said
+	// above. Anybody if not given.
 	By []string `yaml:"by" json:"by,omitempty"`
 }
 
 // byActions is the word for who posts the statuses of workflows.
 const byActions = "gitea-actions"
 
-// ownContexts begins the contexts that signalbox itself posts.
-const ownContexts = "signalbox / "
+// ownContexts begin the contexts that signalbox itself posts; the base branch
+// follows, in brackets.
+var ownContexts = []string{"signalbox / preconditions", "signalbox / approval"}
+
+// isOwn reports whether signalbox itself posts a context, whatever the base is.
+func isOwn(context string) bool {
+	return slices.ContainsFunc(ownContexts, func(own string) bool {
+		return strings.HasPrefix(context, own+" (") && strings.HasSuffix(context, ")")
+	})
+}
 
 // States of a commit status, in the words of Gitea.
 const (
@@ -44,14 +62,15 @@ const (
 
 // Validate implements [Kind].
 func (c *Status) Validate(v *Validator, at yamlfile.Path) {
-	pattern, ok := pull.CompilePattern(c.Context, "")
+	_, ok := pull.CompilePattern(c.Context, "")
+	onlyOwn := slices.ContainsFunc(ownContexts, func(own string) bool { return strings.HasPrefix(c.Context, own) })
 	switch {
 	case strings.TrimSpace(c.Context) == "":
 		v.Add(at.At("context"), `name a context, such as "ci / test (pull_request)" or "ci / *"`, "is missing")
 	case !ok:
 		v.Add(at.At("context"), "check its brackets and braces", "%q is not a valid pattern", c.Context)
-	case pattern.Match(ownContexts + "preconditions (main)"), pattern.Match(ownContexts + "approval (main)"):
-		v.Add(at.At("context"), "name the contexts of your pipeline, such as ci / *", "%q is also what signalbox posts, which would wait for itself", c.Context)
+	case onlyOwn:
+		v.Add(at.At("context"), "name the contexts of your pipeline, such as ci / *", "%q is what signalbox posts, which would wait for itself", c.Context)
 	}
 	if len(c.Accept) == 0 {
 		c.Accept = []string{statusSuccess}
@@ -80,8 +99,13 @@ func (c *Status) onHead(e *Evaluation) Check {
 	pattern, _ := pull.CompilePattern(c.Context, "")
 	var ev evidence
 	var bad, strange, good []fact.Status
+	own := false
 	for _, s := range f.Statuses.Statuses {
-		if !pattern.Match(s.Context) {
+		switch {
+		case !pattern.Match(s.Context):
+			continue
+		case isOwn(s.Context):
+			own = true
 			continue
 		}
 		ev.add(s.Context, statusText(s))
@@ -108,8 +132,17 @@ func (c *Status) onHead(e *Evaluation) Check {
 		s := strange[0]
 		finding.Since = s.At
 		finding.Reason = fmt.Sprintf("status %s on %s was posted by %s, not by %s", s.Context, short(head), creator(s), strings.Join(c.By, " or "))
+		if s.Creator == "" && slices.Contains(c.By, byActions) {
+			finding.Reason = fmt.Sprintf("status %s on %s names no account, and no job of Gitea Actions on it is known that was %s", s.Context, short(head), s.State)
+		}
+	case f.Statuses.More:
+		finding.State = Unknown
+		finding.Reason = fmt.Sprintf("%s has more statuses than are read, so a context that %s stands for may be missing; push a new commit", short(head), c.Context)
 	case len(good) == 0:
 		finding.Reason = fmt.Sprintf("status %s was never reported on %s", c.Context, short(head))
+		if own {
+			finding.Reason += " but by signalbox itself, which does not count"
+		}
 	default:
 		finding.State = Met
 		finding.Reason = goodText(good, head)
@@ -120,7 +153,8 @@ func (c *Status) onHead(e *Evaluation) Check {
 func (c *Status) postedBy(s fact.Status) bool {
 	return len(c.By) == 0 || slices.ContainsFunc(c.By, func(by string) bool {
 		if by == byActions {
-			return s.Creator == ""
+			// What will not do anyhow needs no job that bears it out.
+			return s.Creator == "" && (s.Job != 0 || !slices.Contains(c.Accept, s.State))
 		}
 		return strings.EqualFold(by, s.Creator)
 	})

@@ -57,6 +57,51 @@ func TestStatus(t *testing.T) {
 			world:  report(fact.Status{Context: "gate / conformance", State: "success", Creator: "ci"}),
 			reason: "status gate / conformance is success on aaaaaaaaaa",
 		},
+		{
+			name: "by a workflow, and a job bears it out", text: `status: {context: "gate / conformance*", by: [gitea-actions]}`, want: precondition.Met,
+			world:  report(fact.Status{Context: "gate / conformance (push)", State: "success", Job: 9}),
+			reason: "status gate / conformance (push) is success on aaaaaaaaaa",
+		},
+		{
+			name: "by an account that is gone, or a workflow elsewhere", text: `status: {context: "gate / conformance*", by: [gitea-actions]}`, want: precondition.Unmet,
+			world:  report(fact.Status{Context: "gate / conformance (push)", State: "success"}),
+			reason: "status gate / conformance (push) on aaaaaaaaaa names no account, and no job of Gitea Actions on it is known that was success",
+		},
+		{
+			name: "by a workflow that goes on", text: `status: {context: "gate / conformance*", by: [gitea-actions]}`, want: precondition.Unmet,
+			world:  report(fact.Status{Context: "gate / conformance (push)", State: "pending", Description: "Has started running"}),
+			reason: "status gate / conformance (push) is pending (Has started running), posted by gitea-actions at 2026-09-07 02:44 UTC on aaaaaaaaaa",
+		},
+		{
+			name: "beside what signalbox posts", text: `status: {context: "*(release)"}`, want: precondition.Met,
+			world: report(
+				fact.Status{Context: "signalbox / preconditions (release)", State: "pending", Creator: "signalbox"},
+				fact.Status{Context: "signalbox / approval (release)", State: "pending", Creator: "signalbox"},
+				fact.Status{Context: "signalbox / lint (release)", State: "success"},
+			),
+			reason: "status signalbox / lint (release) is success on aaaaaaaaaa",
+		},
+		{
+			name: "what signalbox posts, and nothing else", text: `status: {context: "* / approval (v1)"}`, want: precondition.Unmet,
+			world:  report(fact.Status{Context: "signalbox / approval (v1)", State: "success", Creator: "signalbox"}),
+			reason: "status * / approval (v1) was never reported on aaaaaaaaaa but by signalbox itself, which does not count",
+		},
+		{
+			name: "more than are read", text: kind, want: precondition.Unknown,
+			world: func(w *world) {
+				w.put(fact.Fact{Key: fact.StatusesKey(7, headSHA), Statuses: &fact.Statuses{Statuses: []fact.Status{ok}, More: true}})
+			},
+			reason: "aaaaaaaaaa has more statuses than are read, so a context that gate / conformance* stands for may be missing; push a new commit",
+		},
+		{
+			name: "more than are read, and a failure", text: kind, want: precondition.Unmet,
+			world: func(w *world) {
+				w.put(fact.Fact{Key: fact.StatusesKey(7, headSHA), Statuses: &fact.Statuses{
+					Statuses: []fact.Status{{Context: "gate / conformance", State: "failure", Creator: "ci", At: since}}, More: true,
+				}})
+			},
+			reason: "status gate / conformance is failure, posted by ci at 2026-09-07 02:44 UTC on aaaaaaaaaa",
+		},
 		{name: "not read yet", text: kind, want: precondition.Unknown, reason: "the list of statuses of aaaaaaaaaa has not been read yet"},
 		{
 			name: "cannot be read", text: kind, want: precondition.Unknown,
@@ -70,8 +115,11 @@ func TestStatus(t *testing.T) {
 		},
 	})
 	problemCases(t, map[string][]string{
-		`status: {}`:             {`p.yaml:1: status.context: is missing (name a context, such as "ci / test (pull_request)" or "ci / *")`},
-		`status: {context: "*"}`: {`p.yaml:1: status.context: "*" is also what signalbox posts, which would wait for itself (name the contexts of your pipeline, such as ci / *)`},
+		`status: {}`:                              {`p.yaml:1: status.context: is missing (name a context, such as "ci / test (pull_request)" or "ci / *")`},
+		`status: {context: "*"}`:                  nil,
+		`status: {context: "signalbox / *(dev)"}`: nil,
+		`status: {context: "signalbox / preconditions (release)"}`: {`p.yaml:1: status.context: "signalbox / preconditions (release)" is what signalbox posts, which would wait for itself (name the contexts of your pipeline, such as ci / *)`},
+		`status: {context: "signalbox / approval*"}`:               {`p.yaml:1: status.context: "signalbox / approval*" is what signalbox posts, which would wait for itself (name the contexts of your pipeline, such as ci / *)`},
 		`status: {context: ci, accept: [failure], by: [" x"]}`: {
 			`p.yaml:1: status.accept[0]: "failure" cannot be accepted (known: skipped, success, warning)`,
 			`p.yaml:1: status.by[0]: " x" is empty or has space around it`,

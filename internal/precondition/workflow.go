@@ -14,17 +14,24 @@ import (
 // Workflow asks that a workflow of Gitea Actions really ran: the run and each of
 // its jobs ended with success. A job that was skipped makes no run fail, and its
 // commit status passes for a success in Gitea; here it does not.
+//
+// Gitea runs the workflow as the commit itself has it, so whoever writes the
+// head of a pull request can change what the workflow does, or let it do nothing.
+// Where that matters, add an approval rule with the paths of all in
+// .gitea/workflows and .github/workflows, and of what the workflow calls.
 type Workflow struct {
 	// File is the name of the workflow's file, such as "conformance.yaml".
 	File string `yaml:"file" json:"file" jsonschema:"required"`
 	// On says which run is meant: "head" (the default) is the newest on the head
-	// of the pull request, for each event that started one; "base" is the newest
-	// completed one on the base branch.
+	// of the pull request, for each event that started one, without those of other
+	// pull requests with the same head; "base" is the newest completed one on the
+	// base branch.
 	On string `yaml:"on" json:"on,omitempty" jsonschema:"enum=head,enum=base"`
 	// MaxAge is how long ago it may have ended; any time if not given.
 	MaxAge yamlfile.Duration `yaml:"maxAge" json:"maxAge,omitempty"`
 	// Events are what may have started it, such as pull_request or schedule; any
-	// if not given.
+	// if not given. Where a head has more runs than are read, it is unknown unless
+	// each event that is named is among them.
 	Events []string `yaml:"events" json:"events,omitempty"`
 	// Jobs are globs of the names of jobs that must have run; every job if not
 	// given.
@@ -76,12 +83,15 @@ func (c *Workflow) check(e *Evaluation) Check {
 	if !ok {
 		return finding
 	}
-	runs := c.meant(f.Runs.Runs)
+	runs := c.meant(f.Runs.Runs, p.Number)
 	if len(runs) == 0 {
 		finding.State = Unmet
 		finding.Reason = fmt.Sprintf("workflow %s never ran %s", c.File, where)
-		if c.On == onBase && f.Runs.More {
+		switch {
+		case f.Runs.More && c.On == onBase:
 			finding.State, finding.Reason = Unknown, fmt.Sprintf("none of the newest %s of %s is a completed one %s", plural(len(f.Runs.Runs), "run"), c.File, where)
+		case f.Runs.More:
+			finding.State, finding.Reason = Unknown, fmt.Sprintf("%s has more runs than are read, and no run of %s is among those", short(p.Head.SHA), c.File)
 		}
 		if len(c.Events) > 0 {
 			finding.Reason += " for " + strings.Join(c.Events, " or ")
@@ -101,16 +111,31 @@ func (c *Workflow) check(e *Evaluation) Check {
 			worst.Evidence = append(worst.Evidence, f.Evidence...)
 		}
 	}
+	if worst.State == Met && c.On == onHead && f.Runs.More && !c.allOf(runs) {
+		worst.State, worst.Since = Unknown, time.Time{}
+		worst.Reason = fmt.Sprintf("%s has more runs than are read, and one of %s that is not may have failed; name the events that must have run it", short(p.Head.SHA), c.File)
+	}
 	return worst
 }
 
+// allOf reports whether each event that is named has a run; then older ones
+// decide nothing.
+func (c *Workflow) allOf(runs []fact.Run) bool {
+	return len(c.Events) > 0 && !slices.ContainsFunc(c.Events, func(event string) bool {
+		return !slices.ContainsFunc(runs, func(r fact.Run) bool { return r.Event == event })
+	})
+}
+
 // meant returns the runs that count, the newest first.
-func (c *Workflow) meant(all []fact.Run) []fact.Run {
+func (c *Workflow) meant(all []fact.Run, number int64) []fact.Run {
 	var runs []fact.Run
 	seen := map[string]bool{}
+	own := fmt.Sprintf("refs/pull/%d/head", number)
 	for _, r := range all {
 		switch {
 		case len(c.Events) > 0 && !slices.Contains(c.Events, r.Event):
+		case c.On == onHead && strings.HasPrefix(r.Ref, "refs/pull/") && r.Ref != own:
+			// It is of another pull request with the same head.
 		case c.On == onBase:
 			if r.Status == runCompleted && len(runs) == 0 {
 				runs = append(runs, r)
@@ -238,7 +263,7 @@ func ranText(r *fact.Run) string {
 func runEvidence(r *fact.Run) Evidence {
 	var ev evidence
 	ev.add("commit", r.Commit)
-	ev.add("branch", r.Branch)
+	ev.add("branch", cmp.Or(r.Branch, r.Ref))
 	ev.add("by", r.Actor)
 	ev.addTime("started", r.Started)
 	ev.addTime("ended", r.Completed)

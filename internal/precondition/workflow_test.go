@@ -104,6 +104,50 @@ func TestWorkflow(t *testing.T) {
 			reason: "run 5 of conformance.yaml (pull_request) ended with success at 2026-09-07 01:14 UTC, 2 of 2 jobs ran",
 		},
 		{
+			name: "the head has more runs than are read", text: kind, want: precondition.Unknown,
+			world:  runs(headSHA, true, ran(nil)),
+			reason: "aaaaaaaaaa has more runs than are read, and one of conformance.yaml that is not may have failed; name the events that must have run it",
+		},
+		{
+			name: "more runs than are read, and each event is there", text: `workflow: {file: conformance.yaml, events: [pull_request]}`, want: precondition.Met,
+			world:  runs(headSHA, true, ran(nil)),
+			reason: "run 5 of conformance.yaml (pull_request) ended with success at 2026-09-07 01:14 UTC, 2 of 2 jobs ran",
+		},
+		{
+			name: "more runs than are read, and an event is not there", text: `workflow: {file: conformance.yaml, events: [pull_request, push]}`, want: precondition.Unknown,
+			world:  runs(headSHA, true, ran(nil)),
+			reason: "aaaaaaaaaa has more runs than are read, and one of conformance.yaml that is not may have failed; name the events that must have run it",
+		},
+		{
+			name: "more runs than are read, and one failed", text: kind, want: precondition.Unmet,
+			world:  runs(headSHA, true, ran(func(r *fact.Run) { r.Conclusion, r.Jobs[1].Conclusion = "failure", "failure" })),
+			reason: "run 5 of conformance.yaml (pull_request) ended with failure in its job conformance",
+		},
+		{
+			name: "more runs than are read, and none of it", text: `workflow: {file: conformance.yaml, events: [push]}`, want: precondition.Unknown,
+			world:  runs(headSHA, true, ran(nil)),
+			reason: "aaaaaaaaaa has more runs than are read, and no run of conformance.yaml is among those for push",
+		},
+		{
+			name: "another pull request with the same head", text: kind, want: precondition.Unmet,
+			world: runs(headSHA, false,
+				ran(func(r *fact.Run) { r.ID, r.Number, r.Ref = 42, 6, "refs/pull/13/head" }),
+				ran(func(r *fact.Run) {
+					r.Ref, r.Conclusion, r.Jobs[1].Conclusion = "refs/pull/12/head", "failure", "failure"
+				})),
+			reason: "run 5 of conformance.yaml (pull_request) ended with failure in its job conformance",
+		},
+		{
+			name: "another pull request alone", text: kind, want: precondition.Unmet,
+			world:  onHead(func(r *fact.Run) { r.Ref = "refs/pull/121/head" }),
+			reason: "workflow conformance.yaml never ran on aaaaaaaaaa",
+		},
+		{
+			name: "a push to any branch", text: kind, want: precondition.Met,
+			world:  onHead(func(r *fact.Run) { r.Event, r.Ref, r.Branch = "push", "refs/heads/other", "other" }),
+			reason: "run 5 of conformance.yaml (push) ended with success at 2026-09-07 01:14 UTC, 2 of 2 jobs ran",
+		},
+		{
 			name: "another event", text: `workflow: {file: conformance.yaml, events: [schedule]}`, want: precondition.Unmet,
 			world: onHead(nil), reason: "workflow conformance.yaml never ran on aaaaaaaaaa for schedule",
 		},
