@@ -125,11 +125,17 @@ func usages(n Name, specs []Spec) []string {
 	return out
 }
 
-// quote quotes what was written, and keeps it short.
-func quote(word string) string { return strconv.Quote(clip(word)) }
+// quote quotes what was written, and keeps it short. An address may hold a
+// password, which is not repeated.
+func quote(word string) string {
+	if isAddress(word) && strings.Contains(word, "@") {
+		return "the address"
+	}
+	return strconv.Quote(clip(word))
+}
 
 func clip(word string) string {
-	const most = 40
+	const most = 80
 	if r := []rune(word); len(r) > most {
 		return string(r[:most]) + "…"
 	}

@@ -26,6 +26,12 @@ func TestDocumentIsCurrent(t *testing.T) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.Usage, s.Who, s.Does)
 	}
 	b.WriteString(foot)
+	b.WriteString(chatHead)
+	b.WriteString("| Command | Who | What it does |\n|---|---|---|\n")
+	for _, s := range command.ChatSpecs() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.Chat, s.Who, s.Does)
+	}
+	b.WriteString(chatFoot)
 	if *update {
 		if err := os.WriteFile(document, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -99,4 +105,27 @@ also without one: an unmet precondition, "the repository is not frozen", is in e
   repository's list. A freeze that comes after the override is not passed by it.
 - The entry of the ledger names the pull request where it was said. A pull request cannot be frozen alone: that is
   ` + "`/hold`" + `.
+`
+
+const chatHead = `
+## In chat
+
+The same commands can be given in Slack and Matrix, and some that only make sense there: in Slack as
+` + "`/signalbox approve home-gitops#12`, in Matrix as `!signalbox approve home-gitops#12`, and in both after a mention of\nsignalbox or in a direct conversation as `approve home-gitops#12`" + `.
+
+`
+
+const chatFoot = `
+- PULL comes right after the command: ` + "`home-gitops#12`, `ops/home-gitops#12`" + `, or the address of the pull request. In
+  the thread of a card it may be left out, and ` + "`#12`" + ` is another pull request of the same repository. REPO is
+  ` + "`home-gitops` or `ops/home-gitops`" + `. Where a REPO stands, a PULL may stand for its repository, but not for ` + "`list`,\n  `subscribe` and `unsubscribe`" + `.
+- A name without an owner has to be that of one repository only.
+- The case of the letters of a command does not matter, and a slash before it is ignored. A word that is nearly a
+  command is answered with the command that was probably meant; it is not carried out.
+- What a pull request is asked for is carried out there, as if it stood in a comment, with the rules above. The answer
+  names the pull request and the commit that it is bound to. What was decided is told on the pull request too, with
+  who, where and the commit.
+- An approval is for the commit that the card showed, or that the command names.
+- Whoever signalbox does not know in Gitea may only read. ` + "`link` gives a code, and `/link CODE` in a comment on any pull\n  request, from the account in Gitea, says whose the account in chat is. `link cancel`" + ` takes that back.
+- PATH is a glob as in a policy, such as ` + "`clusters/**`" + `, 20 at most.
 `

@@ -29,17 +29,7 @@ const cardRows = 5
 // while it is open the buttons. The same input gives the same talk.
 func Card(c CardOf) Talk {
 	state := cmp.Or(c.State, c.Pull.State, pull.Open)
-	t := title(stateSign(state, c.Verdict), c.Pull)
-	switch {
-	case state == pull.Merged:
-		t = append(t, Paragraph(mergedLine(c.Pull)))
-	case state == pull.Closed:
-		t = append(t, Paragraph{Strong("Closed"), Plain(" without a merge.")})
-	case c.Verdict == nil:
-		t = append(t, Paragraph{Plain("signalbox is looking at it.")})
-	default:
-		t = append(t, standing(c.Verdict)...)
-	}
+	t := summary(state, c.Pull, c.Verdict)
 	if c.Note != "" {
 		t = append(t, Small{Plain(c.Note)})
 	}
@@ -49,14 +39,34 @@ func Card(c CardOf) Talk {
 	return t
 }
 
+// summary names a pull request and says how it stands.
+func summary(state pull.State, p pull.Pull, v *policy.Verdict) Talk {
+	t := title(stateSign(state, v), p)
+	switch {
+	case state == pull.Merged:
+		return append(t, Paragraph(mergedLine(p)))
+	case state == pull.Closed:
+		return append(t, Paragraph{Strong("Closed"), Plain(" without a merge")})
+	case v == nil:
+		return append(t, Paragraph{Plain("signalbox has not looked at it yet")})
+	}
+	return append(t, standing(v)...)
+}
+
 // standing is how an open pull request stands, and what it waits for.
 func standing(v *policy.Verdict) Talk {
 	t := Talk{Paragraph{Strong(headline(v))}}
-	if open := openLines(v, cardRows); len(open) > 0 {
-		t = append(t, Items(open))
+	if open := openItems(v, cardRows); len(open) > 0 {
+		t = append(t, open)
 	}
-	for _, l := range inForce(v) {
-		t = append(t, Paragraph(l))
+	if v.State() == policy.Clear {
+		t = append(t, Items{
+			{Sign: "✅", Text: Line{Plain(v.Preconditions.Reason)}},
+			{Sign: "👤", Text: Line{Plain(v.Approval.Reason)}},
+		})
+	}
+	if items := inForce(v); len(items) > 0 {
+		t = append(t, items)
 	}
 	if v.Proposed != nil {
 		t = append(t, Small{Plain("It changes the policy, and is judged by that of "), Code(v.Base), Plain(".")})
@@ -73,8 +83,11 @@ func stateSign(state pull.State, v *policy.Verdict) string {
 	case v == nil:
 		return "⚪"
 	}
-	return cmp.Or(gateSign[v.State()], gateSign[policy.Undecided])
+	return gateSignOf(v.State())
 }
+
+// gateSignOf is the sign of a state; one that is not known is not decided.
+func gateSignOf(s policy.GateState) string { return cmp.Or(gateSign[s], gateSign[policy.Undecided]) }
 
 // title names a pull request and what it would change.
 func title(sign string, p pull.Pull) Talk {
@@ -122,35 +135,35 @@ func buttons(p pull.Pull) Buttons {
 	}
 }
 
-// openLines are what stands against a pull request: at most some of each sort,
+// openItems are what stands against a pull request: at most some of each sort,
 // and the rest counted.
-func openLines(v *policy.Verdict, most int) []Line {
-	var problems, results, approvals []Line
+func openItems(v *policy.Verdict, most int) Items {
+	var problems, results, approvals Items
 	for _, p := range v.Problems {
 		first, _, _ := strings.Cut(p.Text, "\n")
-		problems = append(problems, Line{Plain(cmp.Or(gateSign[p.State], gateSign[policy.Undecided]) + " " + first)})
+		problems = append(problems, Item{Sign: gateSignOf(p.State), Text: Line{Plain(first)}})
 	}
 	for _, r := range v.Rejections {
-		problems = append(problems, Line{Plain("🔴 "), Strong(r.Person.Login), Plain(" asks for changes")})
+		problems = append(problems, Item{Sign: "🔴", Text: Line{Strong(r.Person.Login), Plain(" asks for changes")}})
 	}
 	for _, r := range v.Results {
 		if r.State == policy.Unmet || r.State == policy.Unknown {
-			results = append(results, Line{Plain(resultSign[r.State] + " "), Strong(r.Name), Plain(" – " + resultReason(r))})
+			results = append(results, Item{Sign: resultSign[r.State], Text: Line{Strong(r.Name), Plain(" – " + resultReason(r))}})
 		}
 	}
 	for _, a := range v.Approvals {
 		if a.State == policy.Unmet || a.State == policy.Unknown {
-			approvals = append(approvals, Line{Plain("👤 "), Strong(a.Name), Plain(" – " + a.Reason)})
+			approvals = append(approvals, Item{Sign: "👤", Text: Line{Strong(a.Name), Plain(" – " + a.Reason)}})
 		}
 	}
 	return append(append(atMost(problems, most, "problem"), atMost(results, most, "precondition")...), atMost(approvals, most, "approval rule")...)
 }
 
-func atMost(lines []Line, most int, noun string) []Line {
-	if more := len(lines) - most; more > 0 {
-		return append(lines[:most:most], Line{Plain("…and " + count(more, "more "+noun))})
+func atMost(items Items, most int, noun string) Items {
+	if more := len(items) - most; more > 0 {
+		return append(items[:most:most], rest(items, count(more, "more "+noun)))
 	}
-	return lines
+	return items
 }
 
 // resultReason is why a precondition is in its state, in few words.
@@ -166,26 +179,26 @@ func resultReason(r policy.Result) string {
 	return string(r.State)
 }
 
-// inForce is what people decided and is in force, a line each.
-func inForce(v *policy.Verdict) []Line {
-	var lines []Line
+// inForce is what people decided and is in force.
+func inForce(v *policy.Verdict) Items {
+	var items Items
 	for _, f := range v.Freezes {
-		lines = append(lines, Line{Plain("🧊 "), Strong("Frozen by " + f.By.Login), Plain(" until " + stamp(f.Until) + reasonText(f.Reason))})
+		items = append(items, Item{Sign: "🧊", Text: Line{Strong("Frozen by " + f.By.Login), Plain(" until " + stamp(f.Until) + reasonText(f.Reason))}})
 	}
 	for _, h := range v.Holds {
-		lines = append(lines, Line{Plain("✋ "), Strong("Held by " + h.By.Login), Plain(" since " + stamp(h.At) + reasonText(h.Reason))})
+		items = append(items, Item{Sign: "✋", Text: Line{Strong("Held by " + h.By.Login), Plain(" since " + stamp(h.At) + reasonText(h.Reason))}})
 	}
 	for _, o := range v.Overrides {
-		lines = append(lines, overriddenLine(o))
+		items = append(items, Item{Sign: "⏩", Text: overriddenLine(o)})
 	}
 	if v.Merge != nil {
-		lines = append(lines, Line{Plain("🔀 "), Strong(v.Merge.By.Login), Plain(" asked to merge; signalbox does it as soon as this is clear")})
+		items = append(items, Item{Sign: "🔀", Text: Line{Strong(v.Merge.By.Login), Plain(" asked to merge; signalbox does it as soon as this is clear")}})
 	}
-	return atMost(lines, 2*cardRows, "decision")
+	return atMost(items, 2*cardRows, "decision")
 }
 
 func overriddenLine(o decision.Entry) Line {
-	return Line{Plain("⏩ "), Strong("Overridden by " + o.By.Login), Plain(" until " + stamp(o.Until) + reasonText(o.Reason))}
+	return Line{Strong("Overridden by " + o.By.Login), Plain(" until " + stamp(o.Until) + reasonText(o.Reason))}
 }
 
 func reasonText(reason string) string {

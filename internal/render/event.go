@@ -18,7 +18,7 @@ func BecameBlocked(v *policy.Verdict) Talk {
 	if v.Preconditions.State != v.State() {
 		why = v.Approval.Reason
 	}
-	return Talk{Paragraph{Plain(gateSign[v.State()] + " "), Code(short(v.Head)), Plain(" cannot go on: " + why)}}
+	return Talk{Paragraph{Plain(gateSignOf(v.State()) + " "), Code(short(v.Head)), Plain(" cannot go on: " + why)}}
 }
 
 // WasMerged says who merged; see [BecameClear].
@@ -31,5 +31,5 @@ func WasClosed() Talk { return Talk{Paragraph{Plain("⚫ Closed without a merge.
 
 // WasOverridden says who passed what, and why; see [BecameClear].
 func WasOverridden(o decision.Entry) Talk {
-	return Talk{Paragraph(append(overriddenLine(o), Plain(" · passes "+someOf(o.Passes, cardRows)+" on "), Code(short(o.Head))))}
+	return Talk{Paragraph(append(append(Line{Plain("⏩ ")}, overriddenLine(o)...), Plain(" · passes "+someOf(o.Passes, cardRows)+" on "), Code(short(o.Head))))}
 }

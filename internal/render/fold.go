@@ -1,21 +1,32 @@
 package render
 
-import "fmt"
+import (
+	"fmt"
+	"sort"
+)
+
+// maxParts bounds the parts of a talk: no place shows more.
+const maxParts = 60
 
 // fit leaves out so much of a talk that it fits, and says so: the items of long
 // lists and the lines of long listings first, then whole parts from the end.
 // Buttons stay.
 func fit(t Talk, fits func(Talk) bool) Talk {
+	if len(t) > maxParts {
+		t = t.first(maxParts)
+	}
 	items, size := 200, 8192
 	short := t.cut(items, size)
 	for !fits(short) && (items > 1 || size > 128) {
 		items, size = max(1, items/2), max(128, size/2)
 		short = t.cut(items, size)
 	}
-	for n := len(short) - 1; n > 0 && !fits(short); n-- {
-		short = t.cut(items, size).first(n)
+	if fits(short) {
+		return short
 	}
-	return short
+	// The first number of parts that is too many.
+	n := sort.Search(len(short), func(n int) bool { return !fits(short.first(n)) })
+	return short.first(max(0, n-1))
 }
 
 // cut bounds the items of each list and the bytes of each listing.
@@ -24,10 +35,7 @@ func (t Talk) cut(items, size int) Talk {
 	for i, p := range t {
 		switch p := p.(type) {
 		case Items:
-			if more := len(p) - items; more > 0 {
-				p = append(p[:items:items], Line{Plain(fmt.Sprintf("…and %d more", more))})
-			}
-			out[i] = p
+			out[i] = p.cut(items)
 		case Fields:
 			if more := len(p) - items; more > 0 {
 				p = append(p[:items:items], Field{"…", Line{Plain(fmt.Sprintf("and %d more", more))}})
@@ -38,6 +46,26 @@ func (t Talk) cut(items, size int) Talk {
 		default:
 			out[i] = p
 		}
+	}
+	return out
+}
+
+// rest is the item that counts those that are left out.
+func rest(of Items, text string) Item {
+	if of[0].Sign == "" {
+		return Item{Text: Line{Plain("…and " + text)}}
+	}
+	return Item{Sign: "…", Text: Line{Plain("and " + text)}}
+}
+
+func (items Items) cut(most int) Items {
+	out := make(Items, 0, min(len(items), most+1))
+	for i, item := range items {
+		if i == most {
+			return append(out, rest(items, fmt.Sprintf("%d more", len(items)-most)))
+		}
+		item.Under = item.Under.cut(most)
+		out = append(out, item)
 	}
 	return out
 }

@@ -21,7 +21,7 @@ func FromMarkdown(markdown string) Talk {
 		case *ast.List:
 			var items Items
 			for i := n.FirstChild(); i != nil; i = i.NextSibling() {
-				items = append(items, inlineRuns(i, source))
+				items = append(items, Item{Text: inlineRuns(i, source)})
 			}
 			t = append(t, items)
 		case *ast.FencedCodeBlock, *ast.CodeBlock:

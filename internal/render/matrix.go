@@ -34,11 +34,7 @@ func matrixHTML(t Talk) string {
 		case Small:
 			fmt.Fprintf(&b, "<p><sub>%s</sub></p>\n", Line(p).with(matrixRun))
 		case Items:
-			b.WriteString("<ul>\n")
-			for _, l := range p {
-				fmt.Fprintf(&b, "<li>%s</li>\n", l.with(matrixRun))
-			}
-			b.WriteString("</ul>\n")
+			matrixItems(&b, p)
 		case Fields:
 			b.WriteString("<ul>\n")
 			for _, f := range p {
@@ -54,6 +50,27 @@ func matrixHTML(t Talk) string {
 		}
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// matrixItems writes a list: with signs as lines of a paragraph, because a list
+// has bullets.
+func matrixItems(b *strings.Builder, items Items) {
+	if len(items) == 0 || items[0].Sign == "" {
+		b.WriteString("<ul>\n")
+		for _, item := range items {
+			fmt.Fprintf(b, "<li>%s</li>\n", item.Text.with(matrixRun))
+		}
+		b.WriteString("</ul>\n")
+		return
+	}
+	var lines []string
+	for _, item := range items {
+		lines = append(lines, matrixText(item.Sign)+" "+item.Text.with(matrixRun))
+		for _, under := range item.Under {
+			lines = append(lines, "\u2003\u2003"+matrixText(under.Sign)+" "+under.Text.with(matrixRun))
+		}
+	}
+	fmt.Fprintf(b, "<p>%s</p>\n", strings.Join(lines, "<br>\n"))
 }
 
 func matrixRun(r Run) string {
@@ -104,5 +121,5 @@ func reactions(buttons Buttons) string {
 			parts = append(parts, e+" "+b.Label)
 		}
 	}
-	return "React with " + strings.Join(parts, " · ")
+	return "Reactions: " + strings.Join(parts, " · ")
 }

@@ -9,13 +9,19 @@ import (
 // slackLine is a line in Slack's mrkdwn of at most a number of bytes. Where it is
 // longer, each run is clipped, and then runs are left out.
 func slackLine(l Line, limit int) string {
-	for runes := maxInline; runes > 4; runes /= 2 {
-		text := l.with(func(r Run) string { return slackRun(r, runes) })
-		if len(text) <= limit {
-			return text
+	for n := len(l); n > 0; n /= 2 {
+		part := l
+		if n < len(l) {
+			part = append(l[:n:n], Plain("…"))
+		}
+		for runes := maxInline; runes > 4; runes /= 2 {
+			text := part.with(func(r Run) string { return slackRun(r, runes) })
+			if len(text) <= limit {
+				return text
+			}
 		}
 	}
-	return slackLine(append(l[:len(l)/2:len(l)/2], Plain("…")), limit)
+	return "…"
 }
 
 func slackRun(r Run, runes int) string {
@@ -45,15 +51,14 @@ func slackRun(r Run, runes int) string {
 var slackMarks = map[rune]string{'*': "∗", '~': "∼", '`': "ˋ", '_': "ˍ"}
 
 var (
-	slackEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+	slackEscaper     = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+	slackCodeEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "`", slackMarks['`'], "@", "@"+joiner)
 	// slackEmoji is what follows the colon that begins the name of an emoji.
 	slackEmoji = regexp.MustCompile(`^[A-Za-z0-9_+'-]+:`)
 )
 
-// slackCode escapes text within backquotes, where nothing else has a meaning.
-func slackCode(s string) string {
-	return slackEscaper.Replace(strings.ReplaceAll(s, "`", slackMarks['`']))
-}
+// slackCode escapes text within backquotes, where only they have a meaning.
+func slackCode(s string) string { return slackCodeEscaper.Replace(s) }
 
 // slackPlain escapes text for mrkdwn. Its marks have no escape, so others that
 // look alike stand for them; an underline within a word has no meaning.

@@ -46,9 +46,9 @@ func PullList(of string, pulls []Listed) Talk {
 		if _, known := gateSign[state]; !known {
 			state = policy.Undecided
 		}
-		groups[state] = append(groups[state], Line{
+		groups[state] = append(groups[state], Item{Text: Line{
 			Link(fullName(l.Pull), l.Pull.URL), Plain(" " + l.Pull.Title + " · "), Code(short(l.Pull.Head.SHA)), Plain(" · " + why),
-		})
+		}})
 	}
 	t := Talk{Paragraph{Strong(count(len(pulls), "open pull request") + of)}}
 	for _, g := range []struct {
@@ -56,7 +56,7 @@ func PullList(of string, pulls []Listed) Talk {
 		name  string
 	}{{policy.Clear, "clear"}, {policy.Waiting, "waiting"}, {policy.Blocked, "blocked"}, {policy.Undecided, "not decided"}} {
 		if items := groups[g.state]; len(items) > 0 {
-			t = append(t, Paragraph{Plain(gateSign[g.state] + " "), Strong(fmt.Sprintf("%d %s", len(items), g.name))}, Items(atMost(items, listRows, "pull request")))
+			t = append(t, Paragraph{Plain(gateSign[g.state] + " "), Strong(fmt.Sprintf("%d %s", len(items), g.name))}, atMost(items, listRows, "pull request"))
 		}
 	}
 	return t
@@ -108,7 +108,7 @@ func Health(h HealthOf) Talk {
 		if c.Problem != "" {
 			text += " – " + c.Problem
 		}
-		items = append(items, Line{Plain(sign + " "), Strong(c.Name), Plain(" " + text)})
+		items = append(items, Item{Sign: sign, Text: Line{Strong(c.Name), Plain(" " + text)}})
 	}
 	head := Paragraph{Plain("🟢 "), Strong("All clusters are heard from")}
 	switch {
@@ -198,7 +198,7 @@ func Subscriptions(all []SubscriptionOf) Talk {
 	}
 	var items Items
 	for _, s := range all {
-		items = append(items, s.line())
+		items = append(items, Item{Text: s.line()})
 	}
 	return Talk{Paragraph{Plain("This room is shown:")}, items}
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -37,9 +38,7 @@ func plainText(t Talk, inChat bool) string {
 		case Small:
 			b.WriteString(Line(p).with(run) + "\n")
 		case Items:
-			for _, l := range p {
-				b.WriteString("• " + l.with(run) + "\n")
-			}
+			listed(&b, "", p, func(l Line) string { return l.with(run) })
 		case Fields:
 			for _, f := range p {
 				b.WriteString(run(Plain(f.Label)) + ": " + f.Value.with(run) + "\n")
@@ -57,6 +56,25 @@ func plainText(t Talk, inChat bool) string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// listed writes a list in plain text.
+func listed(b *strings.Builder, indent string, items Items, form func(Line) string) {
+	for _, item := range items {
+		b.WriteString(indent + cmp.Or(item.Sign, "•") + " " + form(item.Text) + "\n")
+		listed(b, indent+"   ", item.Under, form)
+	}
+}
+
+func markdownItems(b *strings.Builder, indent string, items Items) {
+	for _, item := range items {
+		text := markdownLine(item.Text)
+		if item.Sign != "" {
+			text = item.Sign + " " + item.Text.with(markdownRun)
+		}
+		b.WriteString(indent + "- " + text + "\n")
+		markdownItems(b, indent+"  ", item.Under)
+	}
 }
 
 // commands tells which commands stand for the buttons.
@@ -83,9 +101,7 @@ func Markdown(t Talk) string {
 		case Small:
 			fmt.Fprintf(&b, "<sub>%s</sub>\n\n", markdownLine(Line(p)))
 		case Items:
-			for _, l := range p {
-				b.WriteString("- " + markdownLine(l) + "\n")
-			}
+			markdownItems(&b, "", p)
 			b.WriteByte('\n')
 		case Fields:
 			for _, f := range p {

@@ -13,97 +13,112 @@ import (
 // Status is how a pull request stands, in short.
 func Status(p pull.Pull, v *policy.Verdict) Talk {
 	if p.State != pull.Open || v == nil {
-		return Card(CardOf{Pull: p, Verdict: v})[:3]
+		return summary(p.State, p, v)
 	}
-	t := append(title(stateSign(pull.Open, v), p), Paragraph{Strong(headline(v))})
-	t = append(t, Fields{
-		{"Preconditions", Line{Plain(gateSign[v.Preconditions.State] + " " + v.Preconditions.Reason)}},
-		{"Approval", Line{Plain(gateSign[v.Approval.State] + " " + v.Approval.Reason)}},
+	t := append(title(stateSign(p.State, v), p), Paragraph{Strong(headline(v))}, Fields{
+		{"Preconditions", Line{Plain(gateSignOf(v.Preconditions.State) + " " + v.Preconditions.Reason)}},
+		{"Approval", Line{Plain(gateSignOf(v.Approval.State) + " " + v.Approval.Reason)}},
 	})
-	for _, l := range inForce(v) {
-		t = append(t, Paragraph(l))
+	if items := inForce(v); len(items) > 0 {
+		t = append(t, items)
 	}
 	return t
 }
 
+// detailRows bounds what details say beside the rules.
+const detailRows = 5
+
 // Details are all that a verdict says of a pull request, each cluster by itself.
 func Details(p pull.Pull, v *policy.Verdict) Talk {
 	if v == nil {
-		return Status(p, v)
+		return summary(p.State, p, v)
 	}
 	t := append(title(stateSign(p.State, v), p), Paragraph{Strong(headline(v))})
-	for _, problem := range v.Problems {
+	for i, problem := range v.Problems {
+		if i == detailRows {
+			t = append(t, Paragraph{Plain("…and " + count(len(v.Problems)-i, "more problem"))})
+			break
+		}
 		first, rest, _ := strings.Cut(problem.Text, "\n")
-		t = append(t, Paragraph{Plain(gateSign[problem.State] + " "), Strong(first)})
+		t = append(t, Paragraph{Plain(gateSignOf(problem.State) + " "), Strong(first)})
 		if rest != "" {
 			t = append(t, Listing(rest))
 		}
 	}
-	for _, r := range v.Rejections {
+	for _, r := range v.Rejections[:min(len(v.Rejections), 2*detailRows)] {
 		t = append(t, Paragraph{Plain("🔴 "), Strong(r.Person.Login), Plain(" asks for changes, until the review is changed or dismissed")})
 	}
-	for _, l := range inForce(v) {
-		t = append(t, Paragraph(l))
+	if items := inForce(v); len(items) > 0 {
+		t = append(t, items)
 	}
-	if lines := resultLines(v.Results); len(lines) > 0 {
-		t = append(t, Divider{}, Items(lines))
+	if items := resultItems(v.Results); len(items) > 0 {
+		t = append(t, Divider{}, items)
 	}
-	if lines := approvalLines(v.Approvals); len(lines) > 0 {
-		t = append(t, Divider{}, Items(lines))
+	if items := approvalItems(v.Approvals, false); len(items) > 0 {
+		t = append(t, Divider{}, items)
 	}
 	return append(t, afterwards(v)...)
 }
 
-func resultLines(results []policy.Result) []Line {
-	var lines []Line
+// resultItems are the preconditions that are about the change, with what is
+// found on each cluster under them.
+func resultItems(results []policy.Result) Items {
+	var items Items
 	for _, r := range results {
-		if r.State == policy.NotApplicable {
+		item := Item{Sign: resultSign[r.State], Text: Line{Strong(r.Name)}}
+		switch {
+		case r.State == policy.NotApplicable:
 			continue
-		}
-		if len(r.Checks) < 2 {
-			lines = append(lines, Line{Plain(resultSign[r.State] + " "), Strong(r.Name), Plain(" – " + checkReason(r))})
-			continue
-		}
-		lines = append(lines, Line{Plain(resultSign[r.State] + " "), Strong(r.Name)})
-		for _, c := range r.Checks {
-			where := c.Cluster
-			if where != "" {
-				where += ": "
+		case len(r.Checks) == 0:
+			item.Text = append(item.Text, Plain(" – "+resultReason(r)))
+		case len(r.Checks) == 1:
+			item.Text = append(item.Text, Plain(" – "+r.Checks[0].Reason+sinceText(r.Checks[0])))
+		default:
+			for _, c := range r.Checks {
+				where := c.Cluster
+				if where != "" {
+					where += ": "
+				}
+				item.Under = append(item.Under, Item{Sign: resultSign[c.State], Text: Line{Plain(where + c.Reason + sinceText(c))}})
 			}
-			lines = append(lines, Line{Plain("\u2003" + resultSign[c.State] + " " + where + c.Reason + sinceText(c))})
 		}
+		items = append(items, item)
 	}
-	return lines
+	return items
 }
 
-func checkReason(r policy.Result) string {
-	if len(r.Checks) == 1 {
-		return r.Checks[0].Reason + sinceText(r.Checks[0])
-	}
-	return resultReason(r)
-}
-
-func approvalLines(approvals []policy.ApprovalResult) []Line {
-	var lines []Line
+// approvalItems are the approval rules that are about the change, with what
+// became of approvals under them, and if wanted with who still can.
+func approvalItems(approvals []policy.ApprovalResult, who bool) Items {
+	var items Items
 	for _, a := range approvals {
 		if a.State == policy.NotApplicable {
 			continue
 		}
-		lines = append(lines, Line{Plain(resultSign[a.State] + " "), Strong(a.Name), Plain(" – " + a.Reason)})
-		for _, w := range a.Voided {
-			lines = append(lines, Line{Plain("🚫 " + w.Person.Login + ": " + w.Why)})
+		item := Item{Sign: resultSign[a.State], Text: Line{Strong(a.Name), Plain(" – " + a.Reason)}}
+		for _, by := range a.By {
+			item.Under = append(item.Under, Item{Sign: "✅", Text: Line{
+				Strong(by.Person.Login), Plain(" approved "), Code(short(by.Commit)), Plain(" at " + stamp(by.At) + " (" + by.Place + ")"),
+			}})
 		}
+		for _, w := range a.Voided {
+			item.Under = append(item.Under, Item{Sign: "🚫", Text: Line{Strong(w.Person.Login), Plain(": " + w.Why)}})
+		}
+		if who && len(a.CanApprove) > 0 {
+			item.Under = append(item.Under, Item{Sign: "👤", Text: Line{Plain("who can: " + someOf(a.CanApprove, 20))}})
+		}
+		items = append(items, item)
 	}
-	return lines
+	return items
 }
 
 // afterwards is what people should know beside the verdict.
 func afterwards(v *policy.Verdict) Talk {
 	var t Talk
-	for _, n := range v.Notes {
+	for _, n := range v.Notes[:min(len(v.Notes), detailRows)] {
 		t = append(t, Small{Plain("⚠️ " + n)})
 	}
-	for _, g := range v.Gaps {
+	for _, g := range v.Gaps[:min(len(v.Gaps), detailRows)] {
 		t = append(t, Small{Plain("🔓 Gitea does not hold "), Code(v.Base), Plain(" to this: " + g)})
 	}
 	return t
@@ -112,26 +127,14 @@ func afterwards(v *policy.Verdict) Talk {
 // Who says who approved a pull request, and who still can.
 func Who(p pull.Pull, v *policy.Verdict) Talk {
 	if v == nil {
-		return Status(p, v)
+		return summary(p.State, p, v)
 	}
 	t := title(stateSign(p.State, v), p)
-	var lines []Line
-	for _, a := range v.Approvals {
-		if a.State == policy.NotApplicable {
-			continue
-		}
-		lines = append(lines, Line{Plain(resultSign[a.State] + " "), Strong(a.Name), Plain(" – " + a.Reason)})
-		for _, by := range a.By {
-			lines = append(lines, Line{Plain("✔️ " + by.Person.Login + " approved "), Code(short(by.Commit)), Plain(" at " + stamp(by.At))})
-		}
-		if len(a.CanApprove) > 0 {
-			lines = append(lines, Line{Plain("👤 can approve: " + someOf(a.CanApprove, 20))})
-		}
-	}
-	if len(lines) == 0 {
+	items := approvalItems(v.Approvals, true)
+	if len(items) == 0 {
 		return append(t, Paragraph{Plain("No rule asks for an approval of this change.")})
 	}
-	return append(t, Items(lines))
+	return append(t, items)
 }
 
 // ChatAnswer is what became of a command that was given in a chat.
@@ -148,12 +151,12 @@ type ChatAnswer struct {
 
 // Talk is the answer, with the pull request and the commit that it is bound to.
 func (a ChatAnswer) Talk() Talk {
-	said := Code(strings.TrimPrefix(a.Line, "/"))
-	head := Paragraph{Plain("✅ "), said, Plain(" – done")}
+	var t Talk
 	if a.Refused {
-		head = Paragraph{Plain("❌ "), said, Plain(" – refused")}
+		t = Refused(a.Text)
+	} else {
+		t = append(Talk{Paragraph{Plain("✅ "), Code(strings.TrimPrefix(a.Line, "/")), Plain(" is done.")}}, FromMarkdown(a.Text)...)
 	}
-	t := append(Talk{head}, FromMarkdown(a.Text)...)
 	return append(t, Small{
 		Link(fullName(a.Pull), a.Pull.URL), Plain(" · "), Code(short(a.Head)), Plain(" · " + a.Pull.Title),
 	})
@@ -168,7 +171,7 @@ func Misread(p *command.ChatProblem) Talk {
 	if len(p.Usages) > 0 {
 		var items Items
 		for _, u := range p.Usages {
-			items = append(items, Line{Code(u)})
+			items = append(items, Item{Text: Line{Code(u)}})
 		}
 		return append(t, Paragraph{Plain("It is written like this:")}, items)
 	}
@@ -193,7 +196,7 @@ func Refused(why string) Talk {
 func ChatHelp(prefix string) Talk {
 	var items Items
 	for _, s := range command.ChatSpecs() {
-		items = append(items, Line{Code(prefix + s.Chat), Plain(" – " + s.Does + " (" + s.Who + ")")})
+		items = append(items, Item{Text: Line{Code(prefix + s.Chat), Plain(" – " + s.Does + " (" + s.Who + ")")}})
 	}
 	return Talk{
 		Paragraph{Strong("What signalbox understands")},

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -84,7 +85,7 @@ func slackBlocksOf(t Talk) []slackBlock {
 				blocks = append(blocks, slackBlock{Type: "context", Elements: []any{slackWords{"mrkdwn", text, true}}})
 			}
 		case Items:
-			for _, text := range pack(slackItems(p), slackSection) {
+			for _, text := range pack(slackItems("", p), slackSection) {
 				section(text)
 			}
 		case Fields:
@@ -102,10 +103,11 @@ func slackBlocksOf(t Talk) []slackBlock {
 	return blocks
 }
 
-func slackItems(items Items) []string {
-	lines := make([]string, len(items))
-	for i, l := range items {
-		lines[i] = "• " + slackLine(l, slackField)
+func slackItems(indent string, items Items) []string {
+	var lines []string
+	for _, item := range items {
+		lines = append(lines, indent+cmp.Or(item.Sign, "•")+" "+slackLine(item.Text, slackField))
+		lines = append(lines, slackItems(indent+"      ", item.Under)...)
 	}
 	return lines
 }
@@ -188,7 +190,7 @@ func slackText(t Talk) string {
 		case Small:
 			lines = append(lines, slackLine(Line(p), slackField))
 		case Items:
-			lines = append(lines, slackItems(p)...)
+			lines = append(lines, slackItems("", p)...)
 		case Fields:
 			for _, f := range p {
 				lines = append(lines, slackLine(append(Line{Strong(f.Label), Plain(": ")}, f.Value...), slackField))

@@ -20,8 +20,8 @@ type (
 	Paragraph Line
 	// Small is a line of what matters less.
 	Small Line
-	// Items are lines of a list.
-	Items []Line
+	// Items are a list.
+	Items []Item
 	// Fields are short values with their labels.
 	Fields []Field
 	// Listing is text of many lines as a machine wrote it.
@@ -40,6 +40,15 @@ func (Fields) part()    {}
 func (Listing) part()   {}
 func (Divider) part()   {}
 func (Buttons) part()   {}
+
+// Item is a line of a list, and what is under it.
+type Item struct {
+	// Sign stands for the state of it in place of a bullet. Either all items
+	// of a list have one or none has, and without one nothing is under it.
+	Sign  string
+	Text  Line
+	Under Items
+}
 
 // Line is text within one line.
 type Line []Run
