@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,6 +57,13 @@ func TestManifest(t *testing.T) {
 	scopes := slices.Sorted(slices.Values(m.OAuthConfig.Scopes.Bot))
 	if diff := cmp.Diff(scopes, w.UsedScopes()); diff != "" {
 		t.Errorf("the scopes (-manifest +used):\n%s", diff)
+	}
+	document, err := os.ReadFile("../../docs/slack.md")
+	must(t, err)
+	for _, scope := range scopes {
+		if !strings.Contains(string(document), "`"+scope+"`") {
+			t.Errorf("docs/slack.md does not say what %s is for", scope)
+		}
 	}
 	if len(m.OAuthConfig.Scopes.User) > 0 {
 		t.Error("the manifest wants scopes of people")
