@@ -133,13 +133,13 @@ func (w *workspace) Change(_ context.Context, in conformance.Place, id string, _
 
 func (w *workspace) Announce(_ context.Context, in conformance.Place, text string) (string, error) {
 	// Some programs speak as a person, and Slackbot repeats what it was told.
-	if _, err := w.SayAs(in.Room.ID, w.people[conformance.Alice], "B0OTHER", self+text); err != nil {
-		return "", err
+	for _, m := range []slacktest.Message{{User: w.people[conformance.Alice], BotID: "B0OTHER"}, {User: "USLACKBOT"}} {
+		m.Text = self + text
+		if _, err := w.SayAs(in.Room.ID, m); err != nil {
+			return "", err
+		}
 	}
-	if _, err := w.SayAs(in.Room.ID, "USLACKBOT", "", self+text); err != nil {
-		return "", err
-	}
-	return w.SayAs(in.Room.ID, "", "B0OTHER", self+text)
+	return w.SayAs(in.Room.ID, slacktest.Message{BotID: "B0OTHER", Text: self + text})
 }
 
 func (w *workspace) Press(_ context.Context, in conformance.Place, id string, who conformance.Person, button chat.Button) error {

@@ -137,6 +137,22 @@ func TestPostOfAnotherReplica(t *testing.T) {
 	}
 }
 
+// TestPostBesideForgery: what another app writes into its metadata keeps nothing from
+// being said.
+func TestPostBesideForgery(t *testing.T) {
+	w, a, room := poster(t, slacktest.Options{})
+	forged, err := w.SayAs(room.ID, slacktest.Message{
+		User: w.people[conformance.Mallory], BotID: "B0OTHER", Text: "merged",
+		Metadata: &slacktest.Metadata{EventType: "signalbox", EventPayload: map[string]any{"cause": "test/cause"}},
+	})
+	must(t, err)
+	id, err := a.Post(t.Context(), room, "", "test/cause", w.Body("ready", ""))
+	must(t, err)
+	if id == forged {
+		t.Error("the message of another app was taken for signalbox's own")
+	}
+}
+
 // TestPostCannotLook: without the right to read, or where messages are not
 // understood, it is posted nevertheless.
 func TestPostCannotLook(t *testing.T) {

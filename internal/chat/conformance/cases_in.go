@@ -36,12 +36,12 @@ func message(t *testing.T, i item) chat.Message {
 func mention(t *testing.T, e *env) {
 	ctx := within(t)
 	const typed = "  approve   home/cluster#12\n<b>now</b> & \"then\" *bold* `x` &amp; "
-	id := e.said(t, ctx, e.in(), Alice, typed)
+	id := e.said(ctx, t, e.in(), Alice, typed)
 	want := chat.Message{ID: id, Room: e.room, User: e.User(Alice), Text: `approve home/cluster#12 <b>now</b> & "then" *bold* ` + "`x` &amp;"}
-	if diff := cmp.Diff(want, message(t, e.next(t, ctx))); diff != "" {
+	if diff := cmp.Diff(want, message(t, e.next(ctx, t))); diff != "" {
 		t.Errorf("the mention (-want +got):\n%s", diff)
 	}
-	if more := e.rest(t, ctx, e.in()); len(more) > 0 {
+	if more := e.rest(ctx, t, e.in()); len(more) > 0 {
 		t.Errorf("it came more than once: %v", more)
 	}
 }
@@ -51,9 +51,9 @@ func mentionInThread(t *testing.T, e *env) {
 	top, err := e.Say(ctx, e.in(), Alice, "shall we?")
 	must(t, err)
 	in := Place{Room: e.room, Thread: top}
-	id := e.said(t, ctx, in, Bob, "status")
+	id := e.said(ctx, t, in, Bob, "status")
 	want := chat.Message{ID: id, Room: e.room, Thread: top, User: e.User(Bob), Text: "status"}
-	if diff := cmp.Diff(want, message(t, e.next(t, ctx))); diff != "" {
+	if diff := cmp.Diff(want, message(t, e.next(ctx, t))); diff != "" {
 		t.Errorf("the mention in a thread (-want +got):\n%s", diff)
 	}
 }
@@ -65,12 +65,12 @@ func direct(t *testing.T, e *env) {
 	plain, err := e.Say(ctx, Place{Room: room}, Alice, "status 12")
 	must(t, err)
 	want := chat.Message{ID: plain, Room: room, User: e.User(Alice), Text: "status 12", Direct: true}
-	if diff := cmp.Diff(want, message(t, e.next(t, ctx))); diff != "" {
+	if diff := cmp.Diff(want, message(t, e.next(ctx, t))); diff != "" {
 		t.Errorf("the direct message (-want +got):\n%s", diff)
 	}
-	mentioned := e.said(t, ctx, Place{Room: room}, Alice, "status 13")
+	mentioned := e.said(ctx, t, Place{Room: room}, Alice, "status 13")
 	want.ID, want.Text = mentioned, "status 13"
-	if diff := cmp.Diff(want, message(t, e.next(t, ctx))); diff != "" {
+	if diff := cmp.Diff(want, message(t, e.next(ctx, t))); diff != "" {
 		t.Errorf("the direct message with a mention (-want +got):\n%s", diff)
 	}
 }
@@ -81,7 +81,7 @@ func talk(t *testing.T, e *env) {
 		_, err := e.Say(ctx, e.in(), Alice, text)
 		must(t, err)
 	}
-	if got := e.rest(t, ctx, e.in()); len(got) > 0 {
+	if got := e.rest(ctx, t, e.in()); len(got) > 0 {
 		t.Errorf("what people say to each other was taken: %v", got)
 	}
 }
@@ -96,7 +96,7 @@ func edited(t *testing.T, e *env) {
 	id, err = e.Say(ctx, Place{Room: room}, Alice, "status 12")
 	must(t, err)
 	must(t, e.Change(ctx, Place{Room: room}, id, Alice, "approve home/cluster#12"))
-	for _, i := range append(e.rest(t, ctx, Place{Room: room}), e.rest(t, ctx, e.in())...) {
+	for _, i := range append(e.rest(ctx, t, Place{Room: room}), e.rest(ctx, t, e.in())...) {
 		if m := message(t, i); !m.Edited && m.Text != "status 12" {
 			t.Errorf("an edited message was taken like one that was said: %s", i)
 		}
@@ -114,7 +114,7 @@ func programs(t *testing.T, e *env) {
 	_, err = e.Announce(ctx, e.in(), "approve home/cluster#12")
 	must(t, err)
 	for _, in := range []chat.Room{e.room, room} {
-		if got := e.rest(t, ctx, Place{Room: in}); len(got) > 0 {
+		if got := e.rest(ctx, t, Place{Room: in}); len(got) > 0 {
 			t.Errorf("what programs say was taken: %v", got)
 		}
 	}
@@ -127,7 +127,7 @@ func press(t *testing.T, e *env) {
 	must(t, err)
 	for _, button := range []chat.Button{chat.ButtonApprove, chat.ButtonHold, chat.ButtonDetails} {
 		must(t, e.Press(ctx, e.in(), id, Bob, button))
-		i := e.next(t, ctx)
+		i := e.next(ctx, t)
 		if i.Press == nil {
 			t.Fatalf("got %s, want a button", i)
 		}
@@ -148,8 +148,8 @@ func press(t *testing.T, e *env) {
 func longIn(t *testing.T, e *env) {
 	ctx := within(t)
 	// Two bytes each, after one of a single byte: the limit is within a character.
-	id := e.said(t, ctx, e.in(), Mallory, "a"+strings.Repeat("é", 20000))
-	m := message(t, e.next(t, ctx))
+	id := e.said(ctx, t, e.in(), Mallory, "a"+strings.Repeat("é", 20000))
+	m := message(t, e.next(ctx, t))
 	if m.ID != id || len(m.Text) > chat.MaxText || len(m.Text) < chat.MaxText-utf8.UTFMax || !utf8.ValidString(m.Text) {
 		t.Errorf("%s has %d bytes of text, valid UTF-8: %t; want %s with almost %d", m.ID, len(m.Text), utf8.ValidString(m.Text), id, chat.MaxText)
 	}
@@ -178,9 +178,9 @@ func notTaken(t *testing.T, e *env) {
 		}
 		return errors.New("the bus is away")
 	})
-	id := e.said(t, ctx, e.in(), Alice, "hold 12")
+	id := e.said(ctx, t, e.in(), Alice, "hold 12")
 	ids <- id
-	if m := message(t, e.next(t, ctx)); m.ID != id {
+	if m := message(t, e.next(ctx, t)); m.ID != id {
 		t.Errorf("got %+v, want the message %s", m, id)
 	}
 	for range times + 1 {
@@ -195,7 +195,7 @@ func notTaken(t *testing.T, e *env) {
 		}
 	}
 	e.mu.Unlock()
-	eventually(t, ctx, "not acknowledged", func() bool {
+	eventually(ctx, t, "not acknowledged", func() bool {
 		ok, err := e.Acknowledged(ctx, e.in(), id)
 		must(t, err)
 		return ok
@@ -204,10 +204,10 @@ func notTaken(t *testing.T, e *env) {
 
 func deliveredTwice(t *testing.T, e *env) {
 	ctx := within(t)
-	id := e.said(t, ctx, e.in(), Alice, "hold 12")
-	first := e.next(t, ctx)
+	id := e.said(ctx, t, e.in(), Alice, "hold 12")
+	first := e.next(ctx, t)
 	must(t, e.Redeliver(ctx, e.in(), id))
-	e.wait(t, ctx, func() bool { return len(e.all) >= 2 })
+	e.wait(ctx, t, func() bool { return len(e.all) >= 2 })
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if diff := cmp.Diff(first, e.all[1]); diff != "" {
@@ -221,12 +221,12 @@ func connectionCut(t *testing.T, e *env) {
 	var want []string
 	for _, text := range []string{"one", "two", "three", "four", "five", "six"} {
 		want = append(want, text)
-		e.said(t, ctx, e.in(), Alice, text)
+		e.said(ctx, t, e.in(), Alice, text)
 		must(t, e.Cut(ctx))
 	}
 	var got []string
 	for range want {
-		got = append(got, message(t, e.next(t, ctx)).Text)
+		got = append(got, message(t, e.next(ctx, t)).Text)
 	}
 	if diff := cmp.Diff(want, got, cmpopts.SortSlices(strings.Compare)); diff != "" {
 		t.Errorf("what was said around a cut (-want +got):\n%s", diff)

@@ -92,7 +92,7 @@ func must(t *testing.T, err error) {
 func (e *env) in() Place { return Place{Room: e.room} }
 
 // said says a mention and returns its id.
-func (e *env) said(t *testing.T, ctx context.Context, in Place, who Person, text string) string {
+func (e *env) said(ctx context.Context, t *testing.T, in Place, who Person, text string) string {
 	t.Helper()
 	id, err := e.Mention(ctx, in, who, text)
 	must(t, err)
@@ -165,10 +165,10 @@ func (r *receiver) setRefuse(refuse func(context.Context, item) error) {
 }
 
 // next waits for the next cause that was taken.
-func (r *receiver) next(t *testing.T, ctx context.Context) item {
+func (r *receiver) next(ctx context.Context, t *testing.T) item {
 	t.Helper()
 	var got item
-	r.wait(t, ctx, func() bool {
+	r.wait(ctx, t, func() bool {
 		if r.read == len(r.taken) {
 			return false
 		}
@@ -180,7 +180,7 @@ func (r *receiver) next(t *testing.T, ctx context.Context) item {
 }
 
 // wait waits until something is so, looking whenever something came.
-func (r *receiver) wait(t *testing.T, ctx context.Context, ready func() bool) {
+func (r *receiver) wait(ctx context.Context, t *testing.T, ready func() bool) {
 	t.Helper()
 	for {
 		r.mu.Lock()
@@ -201,12 +201,12 @@ func (r *receiver) wait(t *testing.T, ctx context.Context, ready func() bool) {
 const last = "that is all"
 
 // rest says something more, and returns what came before it.
-func (e *env) rest(t *testing.T, ctx context.Context, in Place) []item {
+func (e *env) rest(ctx context.Context, t *testing.T, in Place) []item {
 	t.Helper()
-	e.said(t, ctx, in, Bob, last)
+	e.said(ctx, t, in, Bob, last)
 	var before []item
 	for {
-		i := e.next(t, ctx)
+		i := e.next(ctx, t)
 		if i.Message != nil && i.Message.Text == last {
 			return before
 		}
@@ -215,7 +215,7 @@ func (e *env) rest(t *testing.T, ctx context.Context, in Place) []item {
 }
 
 // texts is what a person sees.
-func (e *env) texts(t *testing.T, ctx context.Context, in Place, who Person) []string {
+func (e *env) texts(ctx context.Context, t *testing.T, in Place, who Person) []string {
 	t.Helper()
 	shown, err := e.Shown(ctx, in, who)
 	must(t, err)
@@ -227,7 +227,7 @@ func (e *env) texts(t *testing.T, ctx context.Context, in Place, who Person) []s
 }
 
 // eventually looks again and again until something is so.
-func eventually(t *testing.T, ctx context.Context, what string, ok func() bool) {
+func eventually(ctx context.Context, t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()

@@ -58,9 +58,9 @@ func (s *Server) Say(channel, thread, user, text string) (ts string, err error) 
 	return s.post(channel, &Message{Thread: thread, User: user, Text: text})
 }
 
-// SayAs says something as a program, with what the event shows of it.
-func (s *Server) SayAs(channel, user, bot, text string) (ts string, err error) {
-	return s.post(channel, &Message{User: user, BotID: bot, Text: text})
+// SayAs says something as whoever the message names, such as another program.
+func (s *Server) SayAs(channel string, m Message) (ts string, err error) {
+	return s.post(channel, &m)
 }
 
 func (s *Server) post(id string, m *Message) (string, error) {
