@@ -6,8 +6,8 @@ import (
 	"signalbox/internal/pull"
 )
 
-// BecameClear, BecameBlocked, WasMerged, WasClosed and WasOverridden are what is
-// said in the thread of a card when that happens, a line each.
+// BecameClear says that the head is clear. Like the others here it is one line,
+// for the thread of a card.
 func BecameClear(v *policy.Verdict) Talk {
 	return Talk{Paragraph{Plain("🟢 "), Code(short(v.Head)), Plain(" is clear to merge into "), Code(v.Base), Plain(".")}}
 }

@@ -11,7 +11,7 @@ import (
 
 // FromMarkdown is a text of Markdown as a talk, for an answer that a pull request
 // and a chat get alike: its paragraphs, lists and blocks of code. What else
-// Markdown has is text, and HTML is left out.
+// Markdown has, and HTML, is text.
 func FromMarkdown(markdown string) Talk {
 	source := []byte(markdown)
 	doc := goldmark.DefaultParser().Parse(text.NewReader(source))
@@ -26,6 +26,12 @@ func FromMarkdown(markdown string) Talk {
 			t = append(t, items)
 		case *ast.FencedCodeBlock, *ast.CodeBlock:
 			t = append(t, Listing(n.Lines().Value(source)))
+		case *ast.HTMLBlock:
+			raw := string(n.Lines().Value(source))
+			if n.HasClosure() {
+				raw += string(n.ClosureLine.Value(source))
+			}
+			t = append(t, Paragraph{Plain(raw)})
 		case *ast.ThematicBreak:
 			t = append(t, Divider{})
 		default:
@@ -62,6 +68,10 @@ func inlineRuns(under ast.Node, source []byte) Line {
 		case *ast.AutoLink:
 			if entering {
 				l = append(l, Plain(string(n.Label(source))))
+			}
+		case *ast.RawHTML:
+			if entering {
+				l = append(l, Plain(string(n.Segments.Value(source))))
 			}
 		case *ast.Text:
 			if entering {

@@ -32,20 +32,25 @@ const harmless = "harmless"
 const leftOut = "left out because it is too long"
 
 func TestNothingBreaksOutOfChats(t *testing.T) {
-	plain := talks(harmless)
+	type shape struct{ slack, matrix, markdown []string }
+	plain := map[string]shape{}
+	for name, talk := range talks(harmless) {
+		plain[name] = shape{slackShape(t, talk), matrixShape(t, talk), tags(t, toHTML(t, render.Markdown(talk)))}
+	}
 	for _, text := range hostileInChat {
 		t.Run(strings.ToValidUTF8(text[:min(len(text), 40)], "?"), func(t *testing.T) {
 			for name, talk := range talks(text) {
-				checkSlack(t, name, render.Slack(talk), slackShape(t, plain[name]))
-				checkMatrix(t, name, render.Matrix(talk), matrixShape(t, plain[name]))
+				checkSlack(t, name, render.Slack(talk), plain[name].slack)
+				checkMatrix(t, name, render.Matrix(talk), plain[name].matrix)
 				if got := render.Text(talk); strings.ContainsFunc(strings.ReplaceAll(got, "\n", ""), steers) {
 					t.Errorf("%s: the terminal can be steered by %q", name, got)
 				}
-				if m := mentions(toHTML(t, render.Markdown(talk))); len(m) > 0 {
+				page := toHTML(t, render.Markdown(talk))
+				if m := mentions(page); len(m) > 0 {
 					t.Errorf("%s: the comment mentions or refers to %q", name, m)
 				}
 				// An empty text and one of many lines change what there is.
-				if got, want := tags(t, toHTML(t, render.Markdown(talk))), tags(t, toHTML(t, render.Markdown(plain[name]))); text != "" && !sameTags(got, want) {
+				if got, want := tags(t, page), plain[name].markdown; text != "" && !sameTags(got, want) {
 					t.Errorf("%s: the comment has other tags (-harmless +got):\n%s", name, cmp.Diff(want, got))
 				}
 			}
@@ -224,4 +229,21 @@ func checkMatrix(t *testing.T, name string, body chat.Body, shape []string) {
 	if len(page)+len(fallback) > 40<<10 {
 		t.Errorf("%s: %d bytes", name, len(page)+len(fallback))
 	}
+}
+
+func FuzzFromMarkdown(f *testing.F) {
+	for _, text := range hostileInChat {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		talk := render.FromMarkdown(text)
+		if body := render.Slack(talk); body.Blocks != "" {
+			checkSlack(t, "answer", body, slackShape(t, talk))
+		}
+		for _, tag := range tags(t, render.Matrix(talk).HTML) {
+			if element, _, _ := strings.Cut(strings.TrimPrefix(tag, "/"), " "); !slices.Contains(matrixTags, element) {
+				t.Errorf("the tag %q", tag)
+			}
+		}
+	})
 }

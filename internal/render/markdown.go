@@ -84,7 +84,15 @@ func headline(v *policy.Verdict) string {
 	if len(v.Holds) > 0 {
 		open = append(open, count(len(v.Holds), "hold"))
 	}
-	return "Waiting for " + strings.Join(open, " and ")
+	return "Waiting for " + enumerate(open)
+}
+
+// enumerate joins texts as a sentence does.
+func enumerate(texts []string) string {
+	if n := len(texts) - 1; n > 0 {
+		return strings.Join(texts[:n], ", ") + " and " + texts[n]
+	}
+	return strings.Join(texts, "")
 }
 
 func openResults(v *policy.Verdict) int {

@@ -13,7 +13,7 @@ import (
 // huge is a verdict with a thousand of everything.
 func huge() *policy.Verdict {
 	v := waiting()
-	long := strings.Repeat("the controller says <that> & more, ", 100)
+	long := strings.Repeat("the controller says <that> & more, ", 40)
 	for i := range 1000 {
 		r := policy.Result{Name: fmt.Sprintf("precondition %d", i), State: policy.Unmet, Reason: long}
 		if i%2 == 0 {

@@ -104,9 +104,12 @@ func talks(text string) map[string]render.Talk {
 		"overridden": render.WasOverridden(override(text)),
 		"everything": {
 			render.Paragraph{render.Plain(text), render.Strong(text), render.Code(text), render.Link(text, "https://gitea.example.org/x?a=1&b=2")},
-			render.Small{render.Plain(text)}, render.Items{{Text: render.Line{render.Plain(text)}}, {Text: render.Line{render.Strong(text)}}},
+			render.Small{render.Plain(text)},
+			render.Items{{Text: render.Line{render.Plain(text)}}, {Text: render.Line{render.Strong(text)}}},
 			render.Items{{Sign: "✅", Text: render.Line{render.Plain(text)}, Under: render.Items{{Sign: "✅", Text: render.Line{render.Plain(text)}}}}},
-			render.Fields{{Label: text, Value: render.Line{render.Plain(text)}}}, render.Listing(text + "\nmore"), render.Divider{},
+			render.Fields{{Label: text, Value: render.Line{render.Plain(text)}}},
+			render.Listing(text + "\nmore"),
+			render.Divider{},
 			render.Buttons{{Press: chat.ButtonHold, Label: "Hold", Value: "7.12@x", Command: "/hold", Confirm: &render.Confirm{Title: text, Text: text, Yes: "Yes", No: "No"}}},
 		},
 	}
@@ -201,7 +204,7 @@ func TestSaidElsewhere(t *testing.T) {
 
 func TestFromMarkdown(t *testing.T) {
 	const in = "It names `abc`, **not** `def`: [see](https://gitea.example.org/x), alice\\@\u2060b &lt;x&gt;.\n\n- one\n- two\n\n```text\na\n  b\n```\n\n<b>raw</b> *lean*\n"
-	const want = "It names abc, not def: see (https://gitea.example.org/x), alice@b <x>.\n\n• one\n• two\n\na\n  b\n\nraw lean\n"
+	const want = "It names abc, not def: see (https://gitea.example.org/x), alice@b <x>.\n\n• one\n• two\n\na\n  b\n\n<b>raw</b> lean\n"
 	if diff := cmp.Diff(want, render.Text(render.FromMarkdown(in))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
