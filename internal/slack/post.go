@@ -16,7 +16,7 @@ import (
 
 // maxText is the longest text that Slack shows, in characters. It cuts what is
 // longer without an error.
-// See https://docs.slack.dev/changelog/2018-truncating-really-long-messages.
+// See https://docs.slack.dev/reference/methods/chat.postMessage.
 const maxText = 40000
 
 // metadataType names the metadata of signalbox's messages.
@@ -55,6 +55,9 @@ func (a *Adapter) Post(ctx context.Context, room chat.Room, thread, cause string
 		})
 		if err != nil {
 			return "", err
+		}
+		if id == "" {
+			return "", errors.New("chat.postMessage: the answer names no message")
 		}
 	}
 	a.posted.Add(k, id)

@@ -13,7 +13,8 @@ var unescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 
 // clean makes one line of plain text of what Slack sends: without the mention of
 // signalbox at its beginning, with escapes undone and tokens readable. It is valid
-// UTF-8 of at most [chat.MaxText] bytes.
+// UTF-8 of at most [chat.MaxText] bytes; a text that was cut has just as many, so
+// that it is known for one.
 //
 // A person can type what reads like a token: what clean returns names nobody for
 // certain.
@@ -87,13 +88,15 @@ func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 
-// cut cuts a text to a number of bytes, at the end of a character.
+// cut cuts a text to a number of bytes, at the end of a character, and fills it up
+// with spaces.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
+	end := limit
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
 	}
-	return s[:limit]
+	return s[:end] + strings.Repeat(" ", limit-end)
 }

@@ -214,10 +214,10 @@ func (e *env) rest(ctx context.Context, t *testing.T, in Place) []item {
 	}
 }
 
-// texts is what a person sees.
-func (e *env) texts(ctx context.Context, t *testing.T, in Place, who Person) []string {
+// texts is what alice sees.
+func (e *env) texts(ctx context.Context, t *testing.T, in Place) []string {
 	t.Helper()
-	shown, err := e.Shown(ctx, in, who)
+	shown, err := e.Shown(ctx, in, Alice)
 	must(t, err)
 	var out []string
 	for _, s := range shown {
