@@ -1,0 +1,122 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"maunium.net/go/mautrix"
+	"maunium.net/go/mautrix/event"
+	"maunium.net/go/mautrix/id"
+
+	"signalbox/internal/chat/conformance"
+)
+
+// person is somebody with a client of their own, which looks when it is asked to.
+type person struct {
+	client *mautrix.Client
+	rooms  *mautrix.MemoryStateStore
+	keys   cipher // Nil without encryption.
+	since  string
+}
+
+func newPerson(t *testing.T, url string, a account, encrypted bool) *person {
+	t.Helper()
+	client, err := mautrix.NewClient(url, id.UserID(a.user), a.token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &person{client: client, rooms: newRooms()}
+	if !encrypted {
+		return p
+	}
+	me, err := client.Whoami(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.DeviceID = me.DeviceID
+	if p.keys, err = openCipher(t.Context(), Encryption{Dir: t.TempDir()}, client, p.rooms, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.keys.close() })
+	return p
+}
+
+// catchUp takes in the keys that came, and who is in a room.
+func (p *person) catchUp(ctx context.Context, room id.RoomID) error {
+	resp, err := p.client.FullSyncRequest(ctx, mautrix.ReqSync{Since: p.since})
+	if err != nil {
+		return err
+	}
+	p.keys.sync(ctx, resp, p.since)
+	p.since = resp.NextBatch
+	state, err := p.client.StateAsArray(ctx, room)
+	if err != nil {
+		return err
+	}
+	for _, e := range state {
+		e.RoomID = room
+		if err := e.Content.ParseRaw(e.Type); err == nil {
+			mautrix.UpdateStateStore(ctx, p.rooms, e)
+		}
+	}
+	return nil
+}
+
+// say sends a message into a room or a thread, encrypted if this person can.
+func (p *person) say(ctx context.Context, in conformance.Place, c *event.MessageEventContent) (string, error) {
+	room := id.RoomID(in.Room.ID)
+	inThread(c, in.Thread)
+	var content any = c
+	kind := event.EventMessage
+	if p.keys != nil {
+		if err := p.catchUp(ctx, room); err != nil {
+			return "", err
+		}
+		sealed, err := p.keys.encrypt(ctx, room, c)
+		if err != nil {
+			return "", err
+		}
+		content, kind = sealed, event.EventEncrypted
+	}
+	sent, err := p.client.SendMessageEvent(ctx, room, kind, content)
+	if err != nil {
+		return "", err
+	}
+	return sent.EventID.String(), nil
+}
+
+// look returns all events of a room, oldest first, decrypted if this person can. A
+// key that is still on its way is waited for.
+func (p *person) look(ctx context.Context, room id.RoomID) ([]*event.Event, error) {
+	got, err := p.client.Messages(ctx, room, "", "", mautrix.DirectionBackward, nil, 1000)
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(got.Chunk)
+	var events []*event.Event
+	for _, e := range got.Chunk {
+		e.RoomID, e.Type.Class = room, event.MessageEventType
+		if e.StateKey != nil || e.Content.ParseRaw(e.Type) != nil {
+			continue
+		}
+		if e.Type != event.EventEncrypted || p.keys == nil || e.Sender == p.client.UserID {
+			events = append(events, e)
+			continue
+		}
+		err := poll(ctx, func() (bool, error) {
+			clear, err := p.keys.decrypt(ctx, e)
+			if errors.Is(err, errNoKey) {
+				return false, p.catchUp(ctx, room)
+			}
+			events = append(events, clear)
+			return true, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return events, nil
+}

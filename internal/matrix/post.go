@@ -1,0 +1,150 @@
+package matrix
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"maunium.net/go/mautrix"
+	"maunium.net/go/mautrix/event"
+	"maunium.net/go/mautrix/id"
+
+	"signalbox/internal/chat"
+)
+
+// An event has at most 64 KiB, with all that the homeserver adds; encryption makes a
+// third more of it: https://spec.matrix.org/latest/client-server-api/#size-limits.
+const (
+	maxContent = 60_000
+	maxSealed  = 46_000
+)
+
+// maxFallback bounds what an edit shows in clients that do not know edits, in bytes.
+const maxFallback = 2000
+
+// Post implements [chat.Poster]. The same cause is shown once for as long as this
+// process, or the homeserver for this login, remembers it.
+func (a *Adapter) Post(ctx context.Context, room chat.Room, thread, cause string, body chat.Body) (string, error) {
+	content := notice(body)
+	inThread(content, thread)
+	sent, err := a.send(ctx, id.RoomID(room.ID), content, transaction("post", room.ID, cause))
+	return sent.String(), err
+}
+
+// Edit implements [chat.Poster]. Clients show the new text in the place of the old.
+// Matrix does not tell whether the message is there, or was sent by somebody else.
+func (a *Adapter) Edit(ctx context.Context, room chat.Room, message, cause string, body chat.Body) error {
+	content := notice(chat.Body{Text: "* " + cut(body.Text, maxFallback)})
+	content.NewContent = notice(body)
+	content.RelatesTo = (&event.RelatesTo{}).SetReplace(id.EventID(message))
+	_, err := a.send(ctx, id.RoomID(room.ID), content, transaction("edit", room.ID, message, cause, body.Text, body.HTML))
+	return err
+}
+
+// Whisper implements [chat.Poster] with an answer that everybody in the room sees
+// and that calls one person: Matrix has nothing else, but for a room of two, into
+// which people would have to be asked first.
+func (a *Adapter) Whisper(ctx context.Context, room chat.Room, thread string, to chat.User, cause string, body chat.Body) error {
+	content := notice(body)
+	content.Mentions.UserIDs = []id.UserID{id.UserID(to.ID)}
+	inThread(content, thread)
+	_, err := a.send(ctx, id.RoomID(room.ID), content, transaction("whisper", room.ID, to.ID, cause))
+	return err
+}
+
+// notice makes the content of a message. It mentions nobody, whatever its text looks
+// like.
+func notice(body chat.Body) *event.MessageEventContent {
+	c := &event.MessageEventContent{MsgType: event.MsgNotice, Body: body.Text, Mentions: &event.Mentions{}}
+	if body.HTML != "" {
+		c.Format, c.FormattedBody = event.FormatHTML, body.HTML
+	}
+	return c
+}
+
+// inThread puts a message into a thread; clients without threads show an answer.
+func inThread(c *event.MessageEventContent, thread string) {
+	if thread != "" {
+		c.RelatesTo = (&event.RelatesTo{}).SetThread(id.EventID(thread), id.EventID(thread))
+	}
+}
+
+// send sends a message once for each transaction.
+func (a *Adapter) send(ctx context.Context, room id.RoomID, content *event.MessageEventContent, transaction string) (id.EventID, error) {
+	doing := "send to " + room.String()
+	if done, ok := a.posted.Get(sent{room, transaction}); ok {
+		return done, nil
+	}
+	keys, err := a.speak()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", doing, err)
+	}
+	if known, _ := a.rooms.HasFetchedMembers(ctx, room); !known {
+		if err := a.readRoom(ctx, room); err != nil {
+			return "", err
+		}
+	}
+	encrypted := a.isEncrypted(ctx, room)
+	if err := checkSize(content, encrypted); err != nil {
+		return "", fmt.Errorf("%s: %w", doing, err)
+	}
+	var payload any = content
+	kind := event.EventMessage
+	if encrypted {
+		if keys == nil {
+			return "", fmt.Errorf("%s: the room is encrypted, which signalbox is not configured for: %w", doing, chat.ErrGone)
+		}
+		if payload, err = ask(ctx, a, doing, func(ctx context.Context) (*event.EncryptedEventContent, error) {
+			return keys.encrypt(ctx, room, content)
+		}); err != nil {
+			return "", err
+		}
+		kind = event.EventEncrypted
+	}
+	resp, err := ask(ctx, a, doing, func(ctx context.Context) (*mautrix.RespSendEvent, error) {
+		return a.client.SendMessageEvent(ctx, room, kind, payload, mautrix.ReqSendEvent{TransactionID: transaction})
+	})
+	if err != nil {
+		return "", err
+	}
+	if resp == nil || resp.EventID == "" {
+		return "", &requestError{text: doing + ": the homeserver's answer names no event"}
+	}
+	a.posted.Add(sent{room, transaction}, resp.EventID)
+	a.own.Add(resp.EventID, true)
+	return resp.EventID, nil
+}
+
+// checkSize fails for what the homeserver would refuse.
+func checkSize(content *event.MessageEventContent, encrypted bool) error {
+	limit := maxContent
+	if encrypted {
+		limit = maxSealed
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // As the homeserver counts.
+	if err := encoder.Encode(content); err != nil {
+		return err
+	}
+	if text.Len() > limit {
+		return fmt.Errorf("%w (%d bytes of at most %d)", chat.ErrTooLong, text.Len(), limit)
+	}
+	return nil
+}
+
+// speak returns what encrypts, or why nothing can be said yet: before it is known
+// which rooms are encrypted, what belongs into one could be said in the open.
+func (a *Adapter) speak() (cipher, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.ready:
+		return a.cipher, nil
+	case a.refused:
+		return nil, chat.ErrRevoked
+	}
+	return nil, &chat.RetryError{After: 5 * time.Second, Err: errNotConnected}
+}
