@@ -16,6 +16,16 @@ type cronJob struct {
 	containers    []container
 }
 
+// cronJobState is a CronJob, and what it says of its runs.
+type cronJobState struct {
+	cronJob
+	// scheduled is when it last made a job by its schedule, and succeeded when one
+	// of its jobs last ended with success; zero for never.
+	scheduled, succeeded time.Time
+	// active are the names of the jobs that it knows to be at work.
+	active []string
+}
+
 // container is one of its containers. Values that come from elsewhere are not
 // filled in.
 type container struct {
@@ -52,7 +62,13 @@ func readCronJob(o map[string]any) cell {
 			c.containers = append(c.containers, readContainer(m))
 		}
 	}
-	return cell{data: c}
+	state := cronJobState{cronJob: c, scheduled: moment(o, "status", "lastScheduleTime"), succeeded: moment(o, "status", "lastSuccessfulTime")}
+	for _, item := range list(o, "status", "active") {
+		if m, _ := item.(map[string]any); text(m, "name") != "" {
+			state.active = append(state.active, text(m, "name"))
+		}
+	}
+	return cell{data: state}
 }
 
 func readContainer(m map[string]any) container {
@@ -176,8 +192,11 @@ type batchJob struct {
 	namespace, name, uid, owner string
 	byHand, active              bool
 	// conclusion is empty until the job is over.
-	conclusion         string
-	started, completed time.Time
+	conclusion string
+	// began is when it was started or made.
+	began, completed time.Time
+	// pods is how many of its pods have ended.
+	pods int64
 }
 
 // id names the job as a run.
@@ -188,10 +207,14 @@ func (j batchJob) id() string { return j.namespace + "/" + j.name }
 func readJob(o map[string]any) cell {
 	j := batchJob{
 		namespace: text(o, "metadata", "namespace"), name: text(o, "metadata", "name"), uid: text(o, "metadata", "uid"),
-		byHand:  annotationOf(o, "cronjob.kubernetes.io/instantiate") == "manual",
-		active:  number(o, "status", "active") > 0,
-		started: moment(o, "status", "startTime"), completed: moment(o, "status", "completionTime"),
+		byHand:    annotationOf(o, "cronjob.kubernetes.io/instantiate") == "manual",
+		active:    number(o, "status", "active") > 0,
+		began:     moment(o, "status", "startTime"),
+		completed: moment(o, "status", "completionTime"),
+		pods:      number(o, "status", "failed") + number(o, "status", "succeeded"),
 	}
+	j.active = j.active || !j.began.IsZero()
+	j.began = cmp.Or(j.began, moment(o, "metadata", "creationTimestamp"))
 	for _, item := range list(o, "metadata", "ownerReferences") {
 		if m, _ := item.(map[string]any); flag(m, "controller") && text(m, "kind") == "CronJob" {
 			j.owner = text(m, "uid")
@@ -212,7 +235,7 @@ func readJob(o map[string]any) cell {
 func (j batchJob) run() *fact.RenovateRun {
 	r := &fact.RenovateRun{
 		ID: j.id(), Event: "schedule", Conclusion: j.conclusion, Job: j.name,
-		Started: j.started, Completed: j.completed, Mode: fact.RenovateUnknown,
+		Started: j.began, Completed: j.completed, Mode: fact.RenovateUnknown,
 	}
 	if j.byHand {
 		r.Event = "manual"

@@ -26,6 +26,10 @@ type renovateWish struct {
 	// ask is what is to be read, and told what was.
 	ask  renovateAsk
 	told renovateTold
+
+	// runs is what was seen of runs; only the worker that has the wish in hand
+	// uses it.
+	runs renovateRuns
 }
 
 // renovateAsk is a CronJob, and the job of which the log is to be read, if any.
@@ -43,7 +47,7 @@ type renovateTold struct {
 
 func newRenovateWish(q fact.RenovateQuery) collector {
 	return &renovateWish{
-		query: q, wake: make(chan struct{}, 1),
+		query: q, wake: make(chan struct{}, 1), runs: renovateRuns{namespace: q.Namespace, name: q.Name},
 		cronJob: reading{
 			target{fact.Resource{Resource: "cronjobs", Group: "batch"}, q.Namespace, q.Name, ""},
 			column{id: "renovate cronjob", read: readCronJob},
@@ -69,14 +73,16 @@ func (r *renovateWish) rights() []Right {
 
 // seen is what the watches show.
 type seen struct {
-	cronJob       *cronJob
+	cronJob       *cronJobState
+	jobs          map[string]batchJob
 	last, running *batchJob
 	version       string
 }
 
 func (r *renovateWish) see(views []view) (s seen) {
+	s.jobs = map[string]batchJob{}
 	ofCronJob := views[0].feed.rows.each(views[0].at, func(_ *row, c cell) {
-		if j, ok := c.data.(cronJob); ok {
+		if j, ok := c.data.(cronJobState); ok {
 			s.cronJob = &j
 		}
 	})
@@ -85,10 +91,11 @@ func (r *renovateWish) see(views []view) (s seen) {
 		if !ok || s.cronJob == nil || j.owner == "" || j.owner != s.cronJob.uid {
 			return
 		}
+		s.jobs[j.id()] = j
 		switch {
 		case j.conclusion != "" && (s.last == nil || later(j, *s.last, j.completed, s.last.completed)):
 			s.last = &j
-		case j.conclusion == "" && j.active && (s.running == nil || later(j, *s.running, j.started, s.running.started)):
+		case j.conclusion == "" && j.active && (s.running == nil || later(j, *s.running, j.began, s.running.began)):
 			s.running = &j
 		}
 	})
@@ -106,7 +113,7 @@ func (r *renovateWish) prepare(prev *fact.Fact, views []view) bool {
 	if s.cronJob == nil {
 		return true
 	}
-	ask := renovateAsk{cronJob: *s.cronJob}
+	ask := renovateAsk{cronJob: s.cronJob.cronJob}
 	if s.last != nil && !s.last.is(heldRun(prev)) {
 		ask.job = s.last
 	}
@@ -126,12 +133,18 @@ func (r *renovateWish) nudge() {
 	}
 }
 
-// heldRun returns the last run that is held, if its log was read.
+// heldRun returns the last run that is held, if no more is to be found out of it.
 func heldRun(prev *fact.Fact) *fact.RenovateRun {
-	if prev == nil || prev.Renovate == nil || prev.Renovate.Last == nil || prev.Renovate.Last.LogProblem != "" {
+	if prev == nil || prev.Renovate == nil || !isRead(prev.Renovate.Last) {
 		return nil
 	}
 	return prev.Renovate.Last
+}
+
+// isRead reports whether the log of a run was read as far as it matters: what
+// was seen to write has written, whatever else cannot be read.
+func isRead(run *fact.RenovateRun) bool {
+	return run != nil && (run.LogProblem == "" || run.Mode == fact.RenovateLive)
 }
 
 // is reports whether a run is that of the job, as it ended.
@@ -147,11 +160,12 @@ func (r *renovateWish) project(c collected) (fact.Fact, time.Duration) {
 	if c.prev != nil {
 		prev = c.prev.Renovate
 	}
+	var again time.Duration
 	switch {
 	case c.watch.State == fact.WatchSynced:
 		s := r.see(c.views)
 		f.Version = s.version
-		r.fill(now, prev, s)
+		again = r.fill(now, prev, s, c.now)
 	case c.watch.State != fact.WatchNotInstalled && prev != nil:
 		*now = *prev
 	}
@@ -159,7 +173,7 @@ func (r *renovateWish) project(c collected) (fact.Fact, time.Duration) {
 	if prev != nil && renovateState(prev) == renovateState(now) {
 		f.Since = c.prev.Since
 	}
-	return f, 0
+	return f, again
 }
 
 // renovateState is that of which a change is a new state.
@@ -174,33 +188,27 @@ func renovateState(r *fact.Renovate) any {
 	return s
 }
 
-// fill sets what is known. A run whose job is forgotten stays the last one.
-func (r *renovateWish) fill(now, prev *fact.Renovate, s seen) {
+// fill sets what is known, and returns after what time that may change by
+// itself. A run whose job is forgotten stays the last one.
+func (r *renovateWish) fill(now, prev *fact.Renovate, s seen, at time.Time) time.Duration {
 	r.mu.Lock()
 	told := r.told
 	r.mu.Unlock()
 	if now.Missing = s.cronJob == nil; now.Missing {
 		now.Configured.Problem = "there is no CronJob " + r.query.Namespace + "/" + r.query.Name
-	} else if told.complete && reflect.DeepEqual(told.ask.cronJob, *s.cronJob) {
+	} else if told.complete && reflect.DeepEqual(told.ask.cronJob, s.cronJob.cronJob) {
 		now.Configured = told.configured
 	} else {
 		now.Configured, _ = s.cronJob.configured(nil)
 	}
-	if s.running != nil {
-		now.Running = s.running.run()
+	if prev == nil {
+		prev = &fact.Renovate{}
 	}
-	if prev != nil && prev.Last != nil {
-		now.Last = prev.Last
+	now.Last = prev.Last
+	if s.cronJob == nil {
+		return 0
 	}
-	switch {
-	case s.last == nil || now.Last != nil && now.Last.LogProblem == "" && s.last.is(now.Last):
-	case told.run != nil && s.last.is(told.run):
-		now.Last = told.run
-	case now.Last != nil && (s.last.is(now.Last) || now.Last.Completed.After(s.last.completed)):
-	default:
-		now.Last = s.last.run()
-		now.Last.LogProblem = "its log is being read"
-	}
+	return r.runs.fill(now, prev, s, told.run, at)
 }
 
 // run reads what is asked for until ctx ends, and calls told each time that it
@@ -227,6 +235,9 @@ func (r *renovateWish) run(ctx context.Context, w *Watcher, told func()) {
 		now.configured, names = ask.cronJob.configured(reader.configMaps(ctx, ask.cronJob.configMaps()))
 		if j := ask.job; j != nil && (now.run == nil || !j.is(now.run) || now.run.LogProblem != "") {
 			now.run = reader.run(ctx, *j, names)
+			if j.is(before.run) && before.run.Mode == fact.RenovateLive {
+				now.run = before.run // What it wrote stays written when its log is gone.
+			}
 		}
 		if ctx.Err() != nil {
 			return

@@ -13,8 +13,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
@@ -77,14 +75,28 @@ func (p podReader) configMaps(ctx context.Context, names []string) map[string]co
 	return out
 }
 
-// run reads the log of a job. The names are those of the containers in which
-// Renovate runs, as far as that is known.
+// run reads the logs of a job. The names are those of the containers in which
+// Renovate runs, as far as that is known. The run is what most must be feared of
+// any of them; one that cannot be read makes it unknown, unless another one tells
+// of a live run.
 func (p podReader) run(ctx context.Context, j batchJob, names []string) *fact.RenovateRun {
 	ctx, cancel := context.WithTimeoutCause(ctx, 2*p.patience, errNoAnswer)
 	defer cancel()
 	out := j.run()
-	report, problem := p.log(ctx, j, names)
-	describeLog(out, report)
+	logs, problem := p.logsOf(ctx, j, names)
+	var reports []podReport
+	for _, l := range logs {
+		report, trouble := p.read(ctx, l)
+		if !l.certain && len(report.Runs) == 0 {
+			continue // It is of another program.
+		}
+		reports = append(reports, podReport{report, l.newest})
+		problem = cmp.Or(problem, trouble)
+	}
+	if len(reports) == 0 {
+		reports, problem = []podReport{{newest: true}}, cmp.Or(problem, "no container of job "+j.name+" has run")
+	}
+	describeLogs(out, reports)
 	if problem != "" {
 		out.LogProblem = problem
 		if out.Mode != fact.RenovateLive {
@@ -94,44 +106,22 @@ func (p podReader) run(ctx context.Context, j batchJob, names []string) *fact.Re
 	return out
 }
 
-// log finds and reads the log of a job, or says why it cannot.
-func (p podReader) log(ctx context.Context, j batchJob, names []string) (renovate.Report, string) {
-	if p.logs == nil {
-		return renovate.Report{}, "this client cannot be asked for logs"
-	}
-	pods, err := p.client.Resource(coreResource("pods")).Namespace(p.namespace).List(ctx, metav1.ListOptions{
-		Limit: 50, LabelSelector: labels.SelectorFromSet(labels.Set{"job-name": j.name}).String(),
-	})
-	if err != nil {
-		return renovate.Report{}, needs(explain("list", "pods in "+p.namespace, err), err, "list pods", p.namespace)
-	}
-	var newest *unstructured.Unstructured
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if o := metav1.GetControllerOf(pod); o == nil || string(o.UID) != j.uid {
-			continue
-		}
-		if newest == nil || newest.GetCreationTimestamp().Time.Before(pod.GetCreationTimestamp().Time) {
-			newest = pod
-		}
-	}
-	if newest == nil {
-		return renovate.Report{}, "the pod of job " + j.name + " is gone, and its log with it"
-	}
-	name := containerOf(newest.Object, names)
-	stream, err := p.logs(ctx, p.namespace, newest.GetName(), name, maxLog+1)
+// read reads one log, or says why it cannot.
+func (p podReader) read(ctx context.Context, l podLog) (renovate.Report, string) {
+	stream, err := p.logs(ctx, p.namespace, l.pod, l.container, maxLog+1)
 	if err != nil {
 		return renovate.Report{}, needs(explain("get", "pods/log in "+p.namespace, err), err, "get pods/log", p.namespace)
 	}
 	defer func() { _ = stream.Close() }()
 	report, err := renovate.Analyze(stream, renovate.Limits{Bytes: maxLog})
+	what := "the log of container " + l.container + " of pod " + l.pod
 	switch {
 	case err != nil:
-		return report, "the log of job " + j.name + " broke off: " + why(root(err))
+		return report, what + " broke off: " + why(root(err))
 	case report.Bytes == 0:
-		return report, "the log of job " + j.name + " is empty"
+		return report, what + " is empty"
 	case report.Cut:
-		return report, fmt.Sprintf("the log of job %s is longer than the %d MiB that are read", j.name, maxLog>>20)
+		return report, fmt.Sprintf("%s is longer than the %d MiB that are read", what, maxLog>>20)
 	}
 	return report, ""
 }
@@ -144,40 +134,41 @@ func needs(f failure, err error, right, namespace string) string {
 	return why(f.message)
 }
 
-// containerOf returns the container of a pod in which Renovate runs: one of the
-// names, or else the one whose image is called so, or else the first.
-func containerOf(pod map[string]any, names []string) string {
-	first, byImage := "", ""
-	for _, kind := range []string{"containers", "initContainers"} {
-		for _, item := range list(pod, "spec", kind) {
-			m, _ := item.(map[string]any)
-			name := text(m, "name")
-			if slices.Contains(names, name) {
-				return name
-			}
-			if strings.Contains(text(m, "image"), "renovate") {
-				byImage = cmp.Or(byImage, name)
-			}
-			first = cmp.Or(first, name)
-		}
-	}
-	return cmp.Or(byImage, first)
+// podReport is what one log says. newest says that it is of the last pod of its
+// job: what failed before it was tried again.
+type podReport struct {
+	renovate.Report
+	newest bool
 }
 
-// describeLog fills in what a log says of a run.
-func describeLog(out *fact.RenovateRun, report renovate.Report) {
-	out.Mode = modeWord(report.Mode)
-	for _, run := range report.Runs {
-		out.Version = cmp.Or(out.Version, run.Version)
-		for _, f := range run.Failures {
-			out.Failures = appendText(out.Failures, failureText(f), maxProof)
-		}
-		for _, r := range run.Repositories {
-			describeRepository(out, r)
+// describeLogs fills in what the logs say of a run.
+func describeLogs(out *fact.RenovateRun, reports []podReport) {
+	worst := reports[0].Report
+	for _, report := range reports {
+		if mode := renovate.Worst(worst.Mode, report.Mode); mode != worst.Mode {
+			worst = report.Report
 		}
 	}
-	if len(out.Proof) == 0 || report.Mode == renovate.ModeUnknown {
-		out.Proof = []string{cmp.Or(report.Why, "the log was not read")}
+	out.Mode = modeWord(worst.Mode)
+	for _, report := range reports {
+		for _, run := range report.Runs {
+			out.Version = cmp.Or(out.Version, run.Version)
+			if !report.newest {
+				run.Failures = nil
+			}
+			for _, f := range run.Failures {
+				out.Failures = appendText(out.Failures, failureText(f), maxProof)
+			}
+			for _, r := range run.Repositories {
+				if !report.newest {
+					r.Failures, r.Updates = nil, nil
+				}
+				describeRepository(out, r)
+			}
+		}
+	}
+	if len(out.Proof) == 0 || worst.Mode == renovate.ModeUnknown {
+		out.Proof = []string{cmp.Or(worst.Why, "the log was not read")}
 	}
 }
 

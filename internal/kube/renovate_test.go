@@ -96,7 +96,7 @@ func renovating(t *testing.T, log string) *kubetest.Cluster {
 	c := kubetest.New()
 	c.Serve(kubetest.CronJobs, kubetest.Jobs, kubetest.Pods, kubetest.ConfigMaps)
 	at := time.Date(1999, 12, 31, 3, 0, 0, 0, time.UTC)
-	apply(t, c, cronJobWith(dryRun("full")), job("r1", cronJobUID, "Complete", at), podOf("r1-a", "r1", at), podOf("r1-b", "r1", at.Add(time.Second)),
+	apply(t, c, cronJobWith(dryRun("full")), job("r1", cronJobUID, "Complete", at), podOf("r1-b", "r1", at.Add(time.Second)),
 		job("other", "another-uid", "Complete", at.Add(time.Hour)))
 	if log == "-" {
 		c.SetLog("renovate", "r1-b", "renovate", "")
@@ -158,8 +158,8 @@ func TestRenovateRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, stop := start(t, "prod", c, s, fact.WishRenovate("prod", renovateQuery))
 		pass(time.Hour)
-		if n := logs(); n != 1 {
-			t.Errorf("%d logs were read of one job", n)
+		if n := logs(); n != 2 {
+			t.Errorf("%d logs were read of the two containers of one job", n)
 		}
 
 		t.Log("a job begins, and ends")
@@ -229,7 +229,7 @@ func TestRenovateLogThatCannotBeRead(t *testing.T) {
 	}{
 		"pods forbidden": {kubetest.Forbid("list", "pods"), "full-info.jsonl", "missing right: list pods in renovate"},
 		"log forbidden":  {kubetest.Forbid("get", "pods/log"), "full-info.jsonl", "missing right: get pods/log in renovate"},
-		"empty":          {nil, "-", "the log of job r1 is empty"},
+		"empty":          {nil, "-", "the log of container renovate of pod r1-b is empty"},
 		"no kubelet":     {nil, "", "connection refused"},
 		"log never answers": {func(ctx context.Context, r kubetest.Request) error {
 			if r.Resource == "pods/log" {
@@ -262,6 +262,102 @@ func TestRenovateLogThatCannotBeRead(t *testing.T) {
 				pass(2 * renovateRefresh)
 				if last := s.renovate().Last; last.Mode != fact.RenovateFull || last.LogProblem != "" {
 					t.Errorf("last = %+v", last)
+				}
+			})
+		})
+	}
+}
+
+// All containers and pods of a job count, and most what wrote.
+func TestRenovateLogs(t *testing.T) {
+	at := time.Date(1999, 12, 31, 3, 0, 0, 0, time.UTC)
+	renovate := func(name string) any {
+		return map[string]any{"name": name, "image": "ghcr.io/renovatebot/renovate:39"}
+	}
+	pod := func(name string, containers ...any) *unstructured.Unstructured {
+		p := podOf(name, "r1", at)
+		p.Object["spec"] = map[string]any{"containers": containers}
+		return p
+	}
+	with := func(p *unstructured.Unstructured, status map[string]any) *unstructured.Unstructured {
+		p.Object["status"] = map[string]any{"containerStatuses": []any{status}}
+		return p
+	}
+	proxy := map[string]any{"name": "proxy", "image": "envoy"}
+	const full, live = "full-info.jsonl", "live-empty.jsonl"
+	tests := map[string]struct {
+		pods          []*unstructured.Unstructured
+		logs          map[string]string
+		mode, problem string
+	}{
+		"two containers": {
+			[]*unstructured.Unstructured{pod("a", renovate("home"), renovate("work"))},
+			map[string]string{"a/home": full, "a/work": full}, fact.RenovateFull, "",
+		},
+		"two containers, one wrote": {
+			[]*unstructured.Unstructured{pod("a", renovate("home"), renovate("work"))},
+			map[string]string{"a/home": full, "a/work": live}, fact.RenovateLive, "",
+		},
+		"two containers, one log is gone": {
+			[]*unstructured.Unstructured{pod("a", renovate("home"), renovate("work"))},
+			map[string]string{"a/home": full}, fact.RenovateUnknown, "connection refused",
+		},
+		"one wrote, one log is gone": {
+			[]*unstructured.Unstructured{pod("a", renovate("home"), renovate("work"))},
+			map[string]string{"a/work": live}, fact.RenovateLive, "connection refused",
+		},
+		"another program's log is gone": {
+			[]*unstructured.Unstructured{pod("a", proxy, renovate("home"))},
+			map[string]string{"a/home": full}, fact.RenovateFull, "",
+		},
+		"another program's container wrote": {
+			[]*unstructured.Unstructured{pod("a", map[string]any{"name": "own", "image": "own"}, renovate("home"))},
+			map[string]string{"a/home": full, "a/own": live}, fact.RenovateLive, "",
+		},
+		"the first pod wrote": {
+			[]*unstructured.Unstructured{pod("a", renovate("home")), pod("b", renovate("home"))},
+			map[string]string{"a/home": live, "b/home": full}, fact.RenovateLive, "",
+		},
+		"the first pod failed": {
+			[]*unstructured.Unstructured{podOf("r1-a", "r1", at.Add(-time.Minute)), pod("b", renovate("home"))},
+			map[string]string{"r1-a/renovate": full, "b/home": full}, fact.RenovateFull, "",
+		},
+		"a container was started twice": {
+			[]*unstructured.Unstructured{with(pod("a", renovate("home")), map[string]any{"name": "home", "restartCount": int64(1)})},
+			map[string]string{"a/home": full}, fact.RenovateUnknown, "container home of pod a was started 2 times",
+		},
+		"a pod never ran": {
+			[]*unstructured.Unstructured{with(pod("a", renovate("home")), map[string]any{"name": "home", "state": map[string]any{"waiting": map[string]any{"reason": "ImagePullBackOff"}}})},
+			nil, fact.RenovateUnknown, "no container of job r1 has run",
+		},
+		"a pod is gone": {
+			[]*unstructured.Unstructured{pod("a", renovate("home"))},
+			map[string]string{"a/home": full, "": "3"}, fact.RenovateUnknown, "2 of the 3 pods of job r1 are gone",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, s := kubetest.New(), newFakeSink()
+			c.Serve(kubetest.CronJobs, kubetest.Jobs, kubetest.Pods, kubetest.ConfigMaps)
+			j := job("r1", cronJobUID, "Complete", at)
+			if tt.logs[""] != "" {
+				j.Object["status"].(map[string]any)["failed"], j.Object["status"].(map[string]any)["succeeded"] = int64(2), int64(1)
+				delete(tt.logs, "")
+			}
+			apply(t, c, cronJobWith(dryRun("full")), j)
+			apply(t, c, tt.pods...)
+			for at, log := range tt.logs {
+				pod, container, _ := strings.Cut(at, "/")
+				c.SetLog("renovate", pod, container, renovateLog(t, log))
+			}
+			synctest.Test(t, func(t *testing.T) {
+				w, stop := start(t, "prod", c, s)
+				defer stop()
+				w.Wish([]fact.Wish{fact.WishRenovate("prod", renovateQuery)})
+				w.Await(t.Context(), []fact.Key{renovateKey()})
+				last := s.renovate().Last
+				if last == nil || last.Mode != tt.mode || !strings.Contains(last.LogProblem, tt.problem) || (last.LogProblem == "") != (tt.problem == "") {
+					t.Errorf("last = %+v, want %s because of %q", last, tt.mode, tt.problem)
 				}
 			})
 		})

@@ -14,6 +14,11 @@ import (
 // Renovate asks what the last completed run of Renovate really was. Its log
 // tells, never the status of its run: a job that was skipped reports success,
 // and a run with an empty RENOVATE_DRY_RUN is a live one.
+//
+// Of a CronJob, the logs of all pods and containers of the job count. A run whose
+// job is gone before its logs were read leaves the last run unknown, so some jobs
+// should be kept. While the logs of a new run are read, the one before it stands
+// for a minute at most, and only if both are dry runs by what the CronJob says.
 type Renovate struct {
 	// Workflow is the name of the workflow's file in which Renovate runs, such as
 	// "renovate.yaml".
@@ -100,6 +105,8 @@ func (c *Renovate) judge(e *Evaluation, r *fact.Renovate, what string) (State, s
 	switch {
 	case last.Conclusion == runSkipped:
 		return Unmet, run + " skipped its job" + jobName(last) + ", so nothing ran"
+	case last.Conclusion == "" && last.LogProblem != "":
+		return Unknown, fmt.Sprintf("nobody can tell what %s did: %s", run, oneLine(last.LogProblem))
 	case last.Conclusion != runSuccess:
 		return Unmet, fmt.Sprintf("%s ended with %s%s", run, cmp.Or(words(last.Conclusion), "no conclusion"), because(last.Failures))
 	case len(last.Failures) > 0:

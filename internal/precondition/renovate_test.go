@@ -74,6 +74,13 @@ func TestRenovate(t *testing.T) {
 			reason: "nobody can tell whether run 41 of Renovate in renovate.yaml was a dry run: Gitea has no log of it",
 		},
 		{
+			name: "a run that nobody saw", text: kind, want: precondition.Unknown,
+			world: last(func(r *fact.RenovateRun) {
+				*r = fact.RenovateRun{ID: "41", Mode: fact.RenovateUnknown, LogProblem: "its job is gone"}
+			}),
+			reason: "nobody can tell what run 41 of Renovate in renovate.yaml did: its job is gone",
+		},
+		{
 			name: "another dry run than the one asked for", text: `renovate: {workflow: renovate.yaml, mode: full}`, want: precondition.Unmet,
 			world:  last(func(r *fact.RenovateRun) { r.Mode, r.Branches, r.Pulls = fact.RenovateExtract, nil, nil }),
 			reason: "run 41 of Renovate in renovate.yaml was a dry run (extract), not a dry run (full)",
