@@ -114,16 +114,21 @@ func TestStatus(t *testing.T) {
 			reason: "the list of statuses of aaaaaaaaaa cannot be read since 2026-09-07 02:44 UTC: 500 Internal Server Error",
 		},
 	})
+	const own = " is what signalbox posts, which would wait for itself (name the contexts of your pipeline, such as ci / *)"
 	problemCases(t, map[string][]string{
-		`status: {}`:                              {`p.yaml:1: status.context: is missing (name a context, such as "ci / test (pull_request)" or "ci / *")`},
-		`status: {context: "*"}`:                  nil,
-		`status: {context: "signalbox / *(dev)"}`: nil,
-		`status: {context: "signalbox / preconditions (release)"}`: {`p.yaml:1: status.context: "signalbox / preconditions (release)" is what signalbox posts, which would wait for itself (name the contexts of your pipeline, such as ci / *)`},
-		`status: {context: "signalbox / approval*"}`:               {`p.yaml:1: status.context: "signalbox / approval*" is what signalbox posts, which would wait for itself (name the contexts of your pipeline, such as ci / *)`},
+		`status: {}`: {`p.yaml:1: status.context: is missing (name a context, such as "ci / test (pull_request)" or "ci / *")`},
+		`status: {context: "signalbox / preconditions (release)"}`: {
+			`p.yaml:1: status.context: "signalbox / preconditions (release)"` + own,
+		},
+		`status: {context: "signalbox / approval*"}`: {
+			`p.yaml:1: status.context: "signalbox / approval*"` + own,
+		},
 		`status: {context: ci, accept: [failure], by: [" x"]}`: {
 			`p.yaml:1: status.accept[0]: "failure" cannot be accepted (known: skipped, success, warning)`,
 			`p.yaml:1: status.by[0]: " x" is empty or has space around it`,
 		},
 		`status: {context: ci, accepts: [success]}`: {`p.yaml:1: status.accepts: unknown field (did you mean "accept"?)`},
 	})
+	// These stand for other contexts too.
+	problemCases(t, map[string][]string{`status: {context: "*"}`: nil, `status: {context: "signalbox / *(dev)"}`: nil})
 }
