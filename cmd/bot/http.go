@@ -44,6 +44,13 @@ func (a *app) routes() http.Handler {
 		Publish: a.bus.Publish,
 		Known:   a.evaluator.Repositories.Configured,
 	}, a.log, a.registry))
+	if a.chats != nil {
+		for _, c := range a.chats.adapters {
+			if r, ok := c.(routed); ok {
+				r.route(mux)
+			}
+		}
+	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
 	// Alive is who answers; ready is whose bus takes events. A cluster or a Gitea
 	// that is down makes nobody unready: that is when people look.

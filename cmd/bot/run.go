@@ -24,6 +24,12 @@ the environment:
   SIGNALBOX_GITEA_TOKEN      token of signalbox's own account
   SIGNALBOX_WEBHOOK_SECRET   secret that Gitea signs its webhooks with
 
+and, where chats are configured:
+
+  SIGNALBOX_SLACK_BOT_TOKEN, SIGNALBOX_SLACK_APP_TOKEN or
+  SIGNALBOX_SLACK_SIGNING_SECRET, SIGNALBOX_MATRIX_TOKEN,
+  SIGNALBOX_MATRIX_PICKLE_KEY
+
 Each can be given as the path of a file instead, in <NAME>_FILE.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,7 +44,7 @@ Each can be given as the path of a file instead, in <NAME>_FILE.`,
 			}
 			a, err := newApp(cmd.Context(), appConfig{
 				config: c, listener: listener, clusters: clusterConfigs(c), bus: busConfig(c),
-				log: newLogger(cmd.ErrOrStderr(), c.Log),
+				log: newLogger(cmd.ErrOrStderr(), c.Log), makeAdapters: adaptersOf(c),
 			})
 			if err != nil {
 				return err

@@ -17,8 +17,8 @@ import (
 // Chat is where people talk to signalbox beside Gitea. The zero value is nowhere.
 type Chat struct {
 	// Slack and Matrix are nil where they are not used.
-	Slack  *Slack
-	Matrix *Matrix
+	Slack         *Slack
+	Matrix        *Matrix
 	People        []ChatPerson
 	Subscriptions []Subscription
 }
@@ -33,6 +33,8 @@ type ChatPerson struct {
 // SigningSecret.
 type Slack struct {
 	BotToken, AppToken, SigningSecret secret.Value
+	// APIURL is empty for Slack's own.
+	APIURL string
 }
 
 // Matrix is the connection to Matrix.
@@ -83,7 +85,10 @@ func (l *loader) chat(f *File) Chat {
 }
 
 func (l *loader) slack(at yamlfile.Path, f *SlackFile) *Slack {
-	s := &Slack{}
+	s := &Slack{APIURL: f.API}
+	if u, err := url.Parse(f.API); f.API != "" && (err != nil || u.Host == "" || u.User != nil || !strings.HasSuffix(u.Path, "/")) {
+		l.problem(at.At("api"), fmt.Sprintf("%q is not the root of an API", f.API), "write it like https://slack-gov.com/api/, or leave it out")
+	}
 	mode := f.Mode
 	if mode == "" {
 		mode = slackSocket

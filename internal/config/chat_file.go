@@ -23,6 +23,9 @@ type SlackFile struct {
 	// Mode is "socket" (the default), where signalbox connects to Slack, or "http",
 	// where Slack has to reach signalbox.
 	Mode string `yaml:"mode" json:"mode,omitempty" jsonschema:"enum=socket,enum=http,default=socket"`
+	// API is the root of Slack's Web API; https://slack.com/api/ by default, and
+	// https://slack-gov.com/api/ for GovSlack.
+	API string `yaml:"api" json:"api,omitempty" jsonschema:"format=uri"`
 }
 
 // MatrixFile describes the connection to Matrix.
