@@ -23,7 +23,7 @@ var hostileInChat = append([]string{
 	"*bold* and *bold*", "_lean_ snake_case _x_", "~gone~", "> quoted", "&gt; quoted", "```", "a`b`c", ":white_check_mark: :a:b:c: 12:30:45",
 	"https://evil.example/x", "matrix:u/alice:example.org", "https://matrix.to/#/@alice:example.org", "<a href=\"https://evil.example\">x</a>",
 	"<img src=x onerror=alert(1)>", "\" onmouseover=\"alert(1)", "</li></ul><h1>x</h1>", "1. one", "- one", "+ one", "= one", "a\n\n---\n\n# b",
-	"\u202e\u2066\u200f\u200d\u00ad\ufeff", "\x00\x1b[31m", "\xff\xfe", strings.Repeat("<@U1>&*_~`", 300), strings.Repeat("\U0001F600", 2000), "",
+	"\u202e\u2066\u200f\u200d\u00ad\ufeff", "\x00\x1b[31m", "\xff\xfe", strings.Repeat("<@U1>&*_~`", 80), strings.Repeat("\U0001F600", 700), "",
 }, hostile...)
 
 const harmless = "harmless"

