@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"regexp"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
@@ -59,6 +60,27 @@ func kstatus(object map[string]any) cell {
 	case status.UnknownStatus:
 		return cell{verdict: unclear, why: why(result.Message)}
 	default:
-		return cell{verdict: failed, why: why(result.Message)}
+		return cell{verdict: failed, why: why(uncounted(result.Message))}
 	}
+}
+
+// counters are the parts of a message of kstatus that count what is ready: they
+// change with each replica of a rollout, of which nobody has to be told.
+var counters = []struct {
+	pattern *regexp.Regexp
+	with    string
+}{
+	{regexp.MustCompile(`^(\w+): \d+/(\d+)$`), "$1: not all of $2"},
+	{regexp.MustCompile(`\b\d+ (?:out )?of (\d+)\b`), "not all of $1"},
+	{regexp.MustCompile(`^Pending termination: \d+$`), "Pending termination"},
+	{regexp.MustCompile(`^Job in progress\. success:.*$`), "Job in progress"},
+}
+
+// uncounted returns a message without its counters.
+func uncounted(message string) string {
+	message = clean(message, 2*maxMessage)
+	for _, c := range counters {
+		message = c.pattern.ReplaceAllString(message, c.with)
+	}
+	return message
 }
