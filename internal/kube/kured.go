@@ -164,7 +164,7 @@ func timeOf(s string) time.Time {
 
 func (k *kuredWish) project(c collected) (fact.Fact, time.Duration) {
 	now := &fact.Kured{Watch: c.watch}
-	f := fact.Fact{Since: c.now, Kured: now}
+	f := fact.Fact{Since: c.since(), Kured: now}
 	var prev *fact.Kured
 	if c.prev != nil {
 		prev = c.prev.Kured

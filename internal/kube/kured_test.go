@@ -138,6 +138,7 @@ func TestKured(t *testing.T) {
 		}
 		want(fact.Kured{})
 		free, _ := s.Lookup(kuredKey())
+		pass(time.Second)
 
 		now := time.Now().UTC()
 		lock := func(node string, ttl time.Duration) string {

@@ -61,7 +61,7 @@ func targetOf(q fact.ObjectsQuery) (target, error) {
 func (o *objectsWish) reads() []reading { return []reading{o.reading} }
 
 func (o *objectsWish) project(c collected) (fact.Fact, time.Duration) {
-	f := fact.Fact{Since: c.now, Objects: &fact.Objects{Query: o.query, Watch: c.watch}}
+	f := fact.Fact{Since: c.since(), Objects: &fact.Objects{Query: o.query, Watch: c.watch}}
 	var prev *fact.Objects
 	if c.prev != nil {
 		prev = c.prev.Objects
@@ -70,7 +70,7 @@ func (o *objectsWish) project(c collected) (fact.Fact, time.Duration) {
 	switch {
 	case c.watch.State == fact.WatchSynced:
 		f.Objects.Version = v.feed.GroupVersion().String()
-		f.Version = tally(f.Objects, prev, v)
+		f.Version = tally(f.Objects, c.prev, v)
 	case c.watch.State != fact.WatchNotInstalled && prev != nil:
 		f.Objects.Version, f.Objects.Passing, f.Objects.Failing, f.Objects.Unclear = prev.Version, prev.Passing, prev.Failing, prev.Unclear
 	}
@@ -88,9 +88,10 @@ func pattern(o *fact.Objects) any {
 
 // tally counts the objects in each set, and returns the version of the API
 // server at which that is so.
-func tally(o, prev *fact.Objects, v view) (version string) {
-	if prev == nil {
-		prev = &fact.Objects{}
+func tally(o *fact.Objects, before *fact.Fact, v view) (version string) {
+	prev, known := &fact.Objects{}, uint64(0)
+	if before != nil && before.Objects != nil {
+		prev, known = before.Objects, numbered(before.Version)
 	}
 	sets := map[verdict]*fact.ObjectSet{passing: &o.Passing, failed: &o.Failing, unclear: &o.Unclear}
 	held := map[verdict]fact.ObjectSet{passing: prev.Passing, failed: prev.Failing, unclear: prev.Unclear}
@@ -103,8 +104,10 @@ func tally(o, prev *fact.Objects, v view) (version string) {
 		if at >= fact.MaxNotes {
 			return
 		}
-		note := fact.ObjectNote{Namespace: r.namespace, Name: r.name, Why: c.why, Since: time.Unix(0, c.since).UTC()}
-		if c.listed {
+		note := fact.ObjectNote{Namespace: r.namespace, Name: r.name, Why: c.why, Since: wholeSeconds(time.Unix(0, c.since))}
+		// Whoever wrote what is held had seen this, perhaps at another moment; two
+		// replicas have to agree.
+		if c.listed || c.version != 0 && c.version <= known {
 			note.Since = heldSince(held[c.verdict], note)
 		}
 		set.Notes = slices.Insert(set.Notes, at, note)

@@ -155,7 +155,7 @@ func (j batchJob) is(run *fact.RenovateRun) bool {
 func (r *renovateWish) project(c collected) (fact.Fact, time.Duration) {
 	watch := c.watch
 	now := &fact.Renovate{}
-	f := fact.Fact{Since: c.now, Renovate: now}
+	f := fact.Fact{Since: c.since(), Renovate: now}
 	var prev *fact.Renovate
 	if c.prev != nil {
 		prev = c.prev.Renovate

@@ -3,6 +3,7 @@ package kube
 import (
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,8 @@ type cell struct {
 	// listed like this, it may have been so for longer.
 	since  int64
 	listed bool
+	// version is that of the object with which it came to say this, or 0.
+	version uint64
 }
 
 // says reports whether two cells say the same.
@@ -48,6 +51,8 @@ type row struct {
 	objectName
 	uid   string
 	cells []cell
+	// version is that of the object, or 0 if it has no order.
+	version uint64
 }
 
 type objectName struct{ namespace, name string }
@@ -77,6 +82,7 @@ func (s *rows) read(u *unstructured.Unstructured) *row {
 		objectName: objectName{u.GetNamespace(), u.GetName()},
 		uid:        string(u.GetUID()),
 		cells:      make([]cell, len(s.columns)),
+		version:    numbered(u.GetResourceVersion()),
 	}
 	for i, c := range s.columns {
 		r.cells[i] = readCell(c, u.Object)
@@ -238,14 +244,14 @@ func (r *row) follow(old *row, now int64, listed bool) (news bool) {
 	}
 	for i := range r.cells {
 		c := &r.cells[i]
-		c.since, c.listed = now, listed
+		c.since, c.listed, c.version = now, listed, r.version
 		if old == nil {
 			news = true
 			continue
 		}
 		before := old.cells[i]
 		if before.verdict == c.verdict {
-			c.since, c.listed = before.since, before.listed
+			c.since, c.listed, c.version = before.since, before.listed, before.version
 		}
 		news = news || !before.says(*c)
 	}
@@ -316,6 +322,15 @@ func (s *rows) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.rows)
+}
+
+// numbered returns a version as a number, or 0 if it is none, or too long.
+func numbered(version string) uint64 {
+	n, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // ordered returns a version that can be compared, or "".

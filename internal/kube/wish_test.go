@@ -391,6 +391,37 @@ func TestReplicaThatIsCutOff(t *testing.T) {
 	})
 }
 
+// Two replicas that see a change at different moments agree since when it is so.
+func TestReplicasAgreeOnSince(t *testing.T) {
+	early, late, s := longhorn(t), longhorn(t), newFakeSink()
+	synctest.Test(t, func(t *testing.T) {
+		_, stopEarly := start(t, "prod", early, s, wish(volumes)...)
+		defer stopEarly()
+		_, stopLate := start(t, "prod", late, s, wish(volumes)...)
+		defer stopLate()
+		pass(time.Minute)
+		key := objectsKey(volumes)
+		for _, robustness := range []string{"faulted", "healthy", "degraded"} {
+			before := len(s.written(key))
+			apply(t, early, volume("a", robustness))
+			pass(1500 * time.Millisecond)
+			held, _ := s.Lookup(key)
+			apply(t, late, volume("a", robustness))
+			// Another object moves the version on.
+			apply(t, late, volume("c", "healthy"))
+			pass(time.Minute)
+			apply(t, early, volume("c", "healthy"))
+			pass(time.Minute)
+			if got := s.written(key)[before:]; len(got) != 1 {
+				t.Errorf("%d facts were written of one change, want 1: %+v", len(got), got)
+			}
+			if now, _ := s.Lookup(key); !now.Same(held) || !now.Since.Equal(now.Since.Truncate(time.Second)) {
+				t.Errorf("%+v became %+v", held, now)
+			}
+		}
+	})
+}
+
 // A replica that lags cannot put its old answer over a newer one.
 func TestReplicaThatLags(t *testing.T) {
 	slow, s := longhorn(t), newFakeSink()

@@ -44,6 +44,13 @@ type collected struct {
 	now   time.Time
 }
 
+// since is when a state begins that is new.
+func (c collected) since() time.Time { return wholeSeconds(c.now) }
+
+// wholeSeconds returns a moment as a state begins at it: in whole seconds, so that two
+// replicas that see the same a moment apart say the same.
+func wholeSeconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+
 // wished is a wish while it is wished.
 type wished struct {
 	wish fact.Wish
@@ -158,7 +165,7 @@ func (x *wished) news(h health, views []view) []*feed {
 // watch returns the state of the watch as a fact tells it. As with kinds, the
 // first message of a failure stands.
 func (x *wished) watch(h health, c collected) fact.Watch {
-	w := fact.Watch{State: h.state, Since: c.now, Message: h.failure.message}
+	w := fact.Watch{State: h.state, Since: c.since(), Message: h.failure.message}
 	before := watchOf(c.prev)
 	if before == nil || before.State != w.State {
 		return w
