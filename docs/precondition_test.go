@@ -161,7 +161,7 @@ func fields(b *strings.Builder, of reflect.Type, c comments, prefix string) {
 // written says how the value of a field is written.
 func written(f reflect.StructField) string {
 	var words []string
-	for _, o := range strings.Split(f.Tag.Get("jsonschema"), ",") {
+	for o := range strings.SplitSeq(f.Tag.Get("jsonschema"), ",") {
 		if word, ok := strings.CutPrefix(o, "enum="); ok {
 			words = append(words, "`"+word+"`")
 		}
@@ -232,11 +232,11 @@ func evaluate(t *testing.T, e example) string {
 	}
 	v.Policies = nil
 	tree := render.Explain(&v, false)
-	i := strings.Index(tree, "\n\n")
-	if i < 0 {
+	_, result, ok := strings.Cut(tree, "\n\n")
+	if !ok {
 		t.Fatalf("no tree in\n%s", tree)
 	}
-	return tree[i+2:]
+	return result
 }
 
 // TestEveryKindHasAnExample: no example is of a kind that there is not.

@@ -9,8 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	// The time zones of windows, where the system has none.
-	_ "time/tzdata"
+	_ "time/tzdata" // The time zones of windows, where the system has none.
 )
 
 func main() { os.Exit(run()) }

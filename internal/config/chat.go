@@ -117,7 +117,8 @@ func (l *loader) matrix(at yamlfile.Path, f *MatrixFile) *Matrix {
 	}
 	m.Homeserver = u
 	for i, room := range f.Rooms {
-		if !strings.HasPrefix(room, "!") && !(strings.HasPrefix(room, "#") && strings.Contains(room, ":")) {
+		alias := strings.HasPrefix(room, "#") && strings.Contains(room, ":")
+		if !alias && !strings.HasPrefix(room, "!") {
 			l.problem(at.At("rooms", i), fmt.Sprintf("%q names no room", room), "write its id or alias, such as #ops:example.org")
 		}
 	}

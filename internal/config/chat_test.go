@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,9 +25,7 @@ func loadChat(t *testing.T, text string, env map[string]string) (*config.Config,
 		t.Fatal(err)
 	}
 	all := map[string]string{"SIGNALBOX_GITEA_TOKEN": "a token", "SIGNALBOX_WEBHOOK_SECRET": "a secret that is long enough"}
-	for k, v := range env {
-		all[k] = v
-	}
+	maps.Copy(all, env)
 	c, _, problems := config.Load(config.Source{Path: path, Env: func(name string) (string, bool) { v, ok := all[name]; return v, ok }})
 	var out []string
 	for _, p := range problems {

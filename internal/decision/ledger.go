@@ -116,10 +116,10 @@ func (l Ledger) Holds() []Entry {
 // those about it, unless that takes the link back. The ledger holds the entries
 // about one account.
 func (l Ledger) Linked() (Entry, bool) {
-	for i := len(l) - 1; i >= 0; i-- {
-		switch l[i].Kind {
+	for _, e := range slices.Backward(l) {
+		switch e.Kind {
 		case Link:
-			return l[i], true
+			return e, true
 		case Unlink:
 			return Entry{}, false
 		}

@@ -112,6 +112,9 @@ func (r *forgeReader) ActionsOf(context.Context, pull.Repo) (fact.Actions, error
 	return fact.Actions{}, r.err
 }
 
+// pass lets time pass within a bubble of synctest.
+func pass(d time.Duration) { <-time.After(d) }
+
 // oneRepo has one repository.
 type oneRepo struct{}
 
@@ -186,18 +189,18 @@ func TestForgeFactsSayWhatCannotBeRead(t *testing.T) {
 		if again := read(); s.writes != 1 || !again.Since.Equal(good.Since) {
 			t.Errorf("%d writes of one truth", s.writes)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		r.err = fmt.Errorf("%w: no such scope", pull.ErrForbidden)
 		bad := read()
 		if bad.Problem == "" || bad.Statuses == nil || !bad.Since.After(good.Since) {
 			t.Errorf("held is %+v", bad)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		r.err = pull.ErrNotFound
 		if worse := read(); worse.Problem == bad.Problem || !worse.Since.Equal(bad.Since) {
 			t.Errorf("a problem that goes on began at %v, not %v", worse.Since, bad.Since)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		r.err = nil
 		if well := read(); well.Problem != "" || !well.Since.After(bad.Since) {
 			t.Errorf("held is %+v", well)
@@ -224,11 +227,11 @@ func TestForgeFactsThatFailTooLongAreUnknown(t *testing.T) {
 			v, _ := s.Lookup(k)
 			return v.Problem
 		}
-		time.Sleep(5 * time.Minute)
+		pass(5 * time.Minute)
 		if p := problem(); p != "" {
 			t.Errorf("one failure makes it unknown: %s", p)
 		}
-		time.Sleep(5 * time.Minute)
+		pass(5 * time.Minute)
 		if p := problem(); p == "" {
 			t.Error("it is held for true after ten minutes of failures")
 		}
@@ -284,7 +287,7 @@ func TestForgeFactsThatNobodyWishesForAreDropped(t *testing.T) {
 		for _, k := range []fact.Key{kept, dropped, protection} {
 			_, _ = s.Put(t.Context(), fact.Fact{Key: k, SeenAt: time.Now()})
 		}
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		_, _ = s.Put(t.Context(), fact.Fact{Key: fresh, SeenAt: time.Now()})
 		if err := f.Drop(t.Context(), func(k fact.Key) bool { return k == kept }); err != nil {
 			t.Fatal(err)
@@ -314,7 +317,7 @@ func TestSlowReplica(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- newForgeFacts(slow, s).Read(t.Context(), k) }()
 		synctest.Wait()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if err := quick.Read(t.Context(), k); err != nil {
 			t.Fatal(err)
 		}

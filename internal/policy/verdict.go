@@ -35,14 +35,17 @@ func Worst(a, b GateState) GateState {
 	return a
 }
 
-// What a rule and a precondition find is said in the words of package
-// precondition.
 type (
+	// ResultState is the state of one rule.
 	ResultState = precondition.State
-	Check       = precondition.Check
-	Evidence    = precondition.Evidence
-	Ask         = precondition.Ask
-	Answer      = precondition.Answer
+	// Check is one finding of a precondition, such as on one cluster.
+	Check = precondition.Check
+	// Evidence is one thing that was looked at.
+	Evidence = precondition.Evidence
+	// Ask is a question of ancestry.
+	Ask = precondition.Ask
+	// Answer is what is known of an [Ask].
+	Answer = precondition.Answer
 )
 
 // The states of a rule.

@@ -87,7 +87,7 @@ func dependsTexts(description string) []string {
 }
 
 // withoutComments takes comments of HTML out of a line. Within says whether the
-// line begins, and the next one will begin, within a comment.
+// line begins within a comment, and the answer whether the next one does.
 func withoutComments(line string, within bool) (rest string, _ bool) {
 	const begin, end = "<!--", "-->"
 	for {
@@ -96,7 +96,7 @@ func withoutComments(line string, within bool) (rest string, _ bool) {
 			if !ok {
 				return rest, true
 			}
-			line, within = after, false
+			line = after
 		}
 		before, after, ok := strings.Cut(line, begin)
 		rest += before
