@@ -36,10 +36,11 @@ type wishes struct {
 
 	mu sync.Mutex
 	// queue is nil until the watcher runs.
-	queue   workqueue.TypedRateLimitingInterface[item]
-	given   bool
-	wanted  map[fact.Key]*wished
-	dropped map[fact.Key]struct{}
+	queue  workqueue.TypedRateLimitingInterface[item]
+	given  bool
+	wanted map[fact.Key]*wished
+	// dropped are the wishes whose facts are to be removed.
+	dropped map[fact.Key]*wished
 	sources map[target]*source
 	readers map[target][]fact.Key
 }
@@ -47,7 +48,7 @@ type wishes struct {
 func newWishes(w *Watcher) *wishes {
 	return &wishes{
 		w: w, wake: make(chan struct{}, 1),
-		wanted: map[fact.Key]*wished{}, dropped: map[fact.Key]struct{}{},
+		wanted: map[fact.Key]*wished{}, dropped: map[fact.Key]*wished{},
 		sources: map[target]*source{}, readers: map[target][]fact.Key{},
 	}
 }
@@ -60,18 +61,29 @@ func newWishes(w *Watcher) *wishes {
 func (w *Watcher) Wish(list []fact.Wish) { w.wishes.set(list) }
 
 // Await returns when each of the facts was written for the first time since it
-// was wished, or ctx ends. What is still not known after Limits.Start is
-// written as such. A key that is not wished is not waited for.
+// was wished, and the sink has acknowledged that, or when ctx ends. What is still
+// not known after Limits.Start is written as such. What is not wished any more is
+// waited for until its fact is removed; a key that was never wished is not.
+//
+// If ctx has ended, what the sink holds may be an answer of an earlier life: the
+// caller has to take it for unknown.
 func (w *Watcher) Await(ctx context.Context, keys []fact.Key) {
 	for _, k := range keys {
 		w.wishes.mu.Lock()
 		x := w.wishes.wanted[k]
-		w.wishes.mu.Unlock()
 		if x == nil {
+			x = w.wishes.dropped[k]
+		}
+		var settled <-chan struct{}
+		if x != nil {
+			settled = x.settled
+		}
+		w.wishes.mu.Unlock()
+		if settled == nil {
 			continue
 		}
 		select {
-		case <-x.settled:
+		case <-settled:
 		case <-ctx.Done():
 			return
 		}
@@ -129,7 +141,10 @@ func (m *wishes) add(wish fact.Wish) {
 		x.refused = oneLine(steady(err.Error()))
 	}
 	m.wanted[wish.Key] = x
-	delete(m.dropped, wish.Key)
+	if before := m.dropped[wish.Key]; before != nil {
+		x.settled = before.settled // Whoever waits for it waits for this one.
+		delete(m.dropped, wish.Key)
+	}
 	if m.queue == nil {
 		return
 	}
@@ -148,13 +163,11 @@ func (m *wishes) drop(k fact.Key, x *wished) {
 	if x.cancel != nil {
 		x.cancel()
 	}
-	if !x.done {
-		x.done = true
-		close(x.settled)
+	if x.done {
+		x.done, x.settled = false, make(chan struct{})
 	}
-	if m.queue == nil {
-		m.dropped[k] = struct{}{}
-	} else {
+	m.dropped[k] = x
+	if m.queue != nil {
 		m.queue.Add(item{wish: k})
 	}
 }
@@ -178,7 +191,6 @@ func (m *wishes) begin(q workqueue.TypedRateLimitingInterface[item]) {
 	for k := range m.dropped {
 		q.Add(item{wish: k})
 	}
-	clear(m.dropped)
 	m.nudge()
 }
 
@@ -260,43 +272,6 @@ func (m *wishes) news(s *source, f *feed) {
 	for _, k := range m.readers[s.target] {
 		m.queue.AddAfter(item{wish: k}, after)
 	}
-}
-
-// tidy has the facts looked at again that somebody else has removed, such as a
-// replica that does not know of a wish yet, or that one has called unknown that
-// cannot read what this one can and may be gone. It removes what nobody wishes
-// for.
-func (m *wishes) tidy() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for k, x := range m.wanted {
-		held, ok := m.w.sink.Lookup(k)
-		if !ok {
-			m.w.forget(k)
-			m.queue.Add(item{wish: k})
-			continue
-		}
-		// Only who knows it says so; two who do not agree would go on for ever.
-		watch := watchOf(&held)
-		if watch != nil && watch.State != fact.WatchSynced && time.Since(held.SeenAt) > unknownAge && m.knows(x) {
-			m.queue.Add(item{wish: k})
-		}
-	}
-	if !m.given {
-		return
-	}
-	for _, kind := range []string{fact.KindObjects, fact.KindKured, fact.KindRenovate} {
-		for _, f := range m.w.sink.Select(fact.SourceKube, m.w.cluster, kind) {
-			if m.wanted[f.Key] == nil && time.Since(f.SeenAt) > orphanAge {
-				m.queue.Add(item{wish: f.Key})
-			}
-		}
-	}
-}
-
-// knows reports whether all that a wish is made of is known. The lock is held.
-func (m *wishes) knows(x *wished) bool {
-	return x.refused == "" && worst(m.views(x, time.Now())).state == fact.WatchSynced
 }
 
 // views returns what is known of the readings of a wish. The lock is held.

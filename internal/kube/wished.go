@@ -61,7 +61,8 @@ type wished struct {
 	// the start is not told so before; see Limits.Start.
 	at, due time.Time
 	start   bool
-	// settled is closed when the fact was written for the first time.
+	// settled is closed when the fact was written for the first time, or removed
+	// after the wish was dropped.
 	settled chan struct{}
 	done    bool
 	// cancel ends what runs beside the watches; nil for nothing.
@@ -116,7 +117,11 @@ func (m *wishes) write(ctx context.Context, k fact.Key) error {
 		f.Version = c.prev.Version
 	}
 	feeds := x.news(h, views)
-	if err := m.w.put(ctx, c.prev, f, feeds != nil); err != nil {
+	held := c.prev
+	if !settled {
+		held = nil // The first answer is one only if the sink has acknowledged it.
+	}
+	if err := m.w.put(ctx, held, f, feeds != nil); err != nil {
 		return err
 	}
 	x.health = h
@@ -211,7 +216,7 @@ func worst(views []view) health {
 // settle says that a fact was written for the first time.
 func (m *wishes) settle(x *wished) {
 	m.mu.Lock()
-	first := !x.done
+	first := !x.done && m.wanted[x.wish.Key] == x
 	if first {
 		x.done = true
 		close(x.settled)
@@ -230,6 +235,12 @@ func (m *wishes) remove(ctx context.Context, k fact.Key) error {
 		return fmt.Errorf("remove fact %s: %w", k, err)
 	}
 	m.w.forget(k)
+	m.mu.Lock()
+	if x := m.dropped[k]; x != nil {
+		close(x.settled)
+		delete(m.dropped, k)
+	}
+	m.mu.Unlock()
 	m.w.settle()
 	return nil
 }
