@@ -217,3 +217,23 @@ func TestDependsOnIsBounded(t *testing.T) {
 		t.Errorf("there are %d wishes, want 50", n)
 	}
 }
+
+// FuzzDependsOn: whatever a description says, the findings are few, and a line
+// that plainly names an open pull request is never overlooked.
+func FuzzDependsOn(f *testing.F) {
+	for _, body := range []string{"Depends-On: #41", "- depends on: ops/other#3, #4", "```\nDepends-On: #1\n```", "<!-- Depends-On: #1 -->", "Depends-On:", "a <!-- b\n--> Depends-On: !7"} {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		w := newWorld()
+		pull41(func(p *fact.Pull) { p.State = fact.PullOpen })(w)
+		w.body = "Depends-On: #41\n\n" + body
+		checks, _ := w.evaluate(t, "dependsOn: {}")
+		if len(checks) == 0 || len(checks) > 22 {
+			t.Fatalf("%d findings", len(checks))
+		}
+		if c := checks[0]; c.State == precondition.Met {
+			t.Fatalf("the first dependency is %s: %s", c.State, c.Reason)
+		}
+	})
+}
