@@ -75,8 +75,9 @@ func (c *Client) statusJobs(ctx context.Context, repo pull.Repo, commit string, 
 // bearing returns the id of the job that bears a status out.
 func (l jobList) bearing(commit string, s sdk.Status) (int64, bool) {
 	for _, j := range l {
-		// A context is the name of the workflow, that of the job and the event.
-		named := strings.Contains(s.Context, " / "+j.Name+" (") && strings.HasSuffix(s.Context, ")")
+		// A context is the name that the workflow gives itself, or nothing, then that
+		// of the job and the event.
+		named := strings.Contains(" "+s.Context, " / "+j.Name+" (") && strings.HasSuffix(s.Context, ")")
 		if strings.HasSuffix(s.TargetURL, "/jobs/"+strconv.FormatInt(j.ID, 10)) && named &&
 			j.HeadSHA == commit && j.Status == "completed" && j.Conclusion == string(s.State) {
 			return j.ID, true

@@ -14,7 +14,7 @@ import (
 // NewRun is a run of a workflow that is to be started.
 type NewRun struct {
 	// Workflow is the name of the workflow's file, and Name what the file calls
-	// itself; empty means the name of the file.
+	// itself, if it does.
 	Workflow, Name string
 	// Event is push, pull_request, schedule or workflow_dispatch.
 	Event string
@@ -68,9 +68,6 @@ func (s *Server) Run(_ context.Context, of pull.Repo, in NewRun) (id int64, err 
 func (s *Server) newRun(r *repo, in NewRun) (*run, error) {
 	if in.Branch == "" {
 		in.Branch = "main"
-	}
-	if in.Name == "" {
-		in.Name = in.Workflow
 	}
 	out := &run{
 		repo: r, workflow: in.Workflow, name: in.Name, event: in.Event, trigger: in.Event,
@@ -249,7 +246,8 @@ func (s *Server) postJob(r *run, j *job) {
 		return
 	}
 	fresh := status{
-		context: fmt.Sprintf("%s / %s (%s)", r.name, j.name, r.trigger),
+		// Of a workflow without a name it begins with the slash.
+		context: strings.TrimSpace(fmt.Sprintf("%s / %s (%s)", r.name, j.name, r.trigger)),
 		target:  s.options.SubPath + strings.TrimPrefix(s.jobURL(r, j), s.root),
 	}
 	took := j.stopped.Sub(j.started)

@@ -1,6 +1,7 @@
 package giteatest
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"slices"
@@ -164,7 +165,7 @@ func (s *Server) sendRun(r *run) {
 		status = "requested"
 	}
 	s.send(r.repo, "workflow_run", map[string]any{
-		"action": status, "workflow": map[string]any{"id": r.workflow, "name": r.name, "path": file, "state": "active"},
+		"action": status, "workflow": map[string]any{"id": r.workflow, "name": cmp.Or(r.name, r.workflow), "path": file, "state": "active"},
 		"workflow_run": s.runJSON(r), "sender": s.userJSON(r.by),
 	})
 }

@@ -38,7 +38,7 @@ type run struct {
 	id, number int64
 	repo       *repo
 	workflow   string // The name of the file.
-	name       string // What the file calls itself.
+	name       string // What the file calls itself, or empty.
 	title      string
 	event      string // What is shown, see [Server.Run].
 	trigger    string // What is filtered by.
