@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"maunium.net/go/mautrix"
 	"maunium.net/go/mautrix/event"
 	"maunium.net/go/mautrix/id"
@@ -29,10 +30,7 @@ import (
 type memory struct {
 	mu    sync.Mutex
 	saved []string
-	fresh chan struct{} // Has room for one; sent to when something was saved.
 }
-
-func newMemory() *memory { return &memory{fresh: make(chan struct{}, 1)} }
 
 func (m *memory) Load(context.Context) (string, error) { return m.last(), nil }
 
@@ -49,10 +47,6 @@ func (m *memory) Save(_ context.Context, token string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.saved = append(m.saved, token)
-	select {
-	case m.fresh <- struct{}{}:
-	default:
-	}
 	return nil
 }
 
@@ -97,7 +91,7 @@ type backend struct {
 func newBackend(t *testing.T, s site, encrypted bool) *backend {
 	t.Helper()
 	b := &backend{
-		t: t, site: s, encrypted: encrypted, store: newMemory(),
+		t: t, site: s, encrypted: encrypted, store: &memory{},
 		people: map[conformance.Person]*person{}, direct: map[conformance.Person]chat.Room{},
 	}
 	var err error
@@ -147,22 +141,13 @@ func (b *backend) Start(ctx context.Context, receiver chat.Receiver) (chat.Poste
 		}
 	})
 	b.t.Cleanup(b.stop)
-	select {
-	case <-b.store.fresh:
-		return a, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	return a, poll(ctx, func() (bool, error) { return testutil.ToFloat64(a.metrics.up.WithLabelValues("")) == 1, nil })
 }
 
 // restart ends the adapter, lets something happen, and starts one again.
 func (b *backend) restart(ctx context.Context, meanwhile func()) error {
 	b.stop()
 	meanwhile()
-	select {
-	case <-b.store.fresh:
-	default:
-	}
 	_, err := b.Start(ctx, b.receiver)
 	return err
 }

@@ -34,7 +34,7 @@ func (s self) read(content *event.MessageEventContent) (text string, addressed b
 	}
 	text = oneLine(body)
 	if rest, ok := s.cutPrefix(text); ok {
-		return cut(rest, chat.MaxText), true
+		return bound(rest), true
 	}
 	names, mentioned := s.mentions(content, formatted)
 	if rest, ok := cutName(text, names, mentioned); ok {
@@ -42,9 +42,19 @@ func (s self) read(content *event.MessageEventContent) (text string, addressed b
 		if again, ok := s.cutPrefix(rest); ok {
 			rest = again
 		}
-		return cut(rest, chat.MaxText), true
+		return bound(rest), true
 	}
-	return cut(text, chat.MaxText), mentioned
+	return bound(text), mentioned
+}
+
+// bound cuts a text to [chat.MaxText] bytes, and fills it up to just as many with
+// spaces: so it is known for one that was cut.
+func bound(text string) string {
+	if len(text) <= chat.MaxText {
+		return text
+	}
+	text = cut(text, chat.MaxText)
+	return text + strings.Repeat(" ", chat.MaxText-len(text))
 }
 
 func (s self) cutPrefix(text string) (rest string, ok bool) {
