@@ -292,39 +292,48 @@ func TestRenovateLogs(t *testing.T) {
 	}{
 		"two containers": {
 			[]*unstructured.Unstructured{pod("a", renovate("home"), renovate("work"))},
-			map[string]string{"a/home": full, "a/work": full}, fact.RenovateFull, "",
+			map[string]string{"a/home": full, "a/work": full},
+			fact.RenovateFull, "",
 		},
 		"two containers, one wrote": {
 			[]*unstructured.Unstructured{pod("a", renovate("home"), renovate("work"))},
-			map[string]string{"a/home": full, "a/work": live}, fact.RenovateLive, "",
+			map[string]string{"a/home": full, "a/work": live},
+			fact.RenovateLive, "",
 		},
 		"two containers, one log is gone": {
 			[]*unstructured.Unstructured{pod("a", renovate("home"), renovate("work"))},
-			map[string]string{"a/home": full}, fact.RenovateUnknown, "connection refused",
+			map[string]string{"a/home": full},
+			fact.RenovateUnknown, "connection refused",
 		},
 		"one wrote, one log is gone": {
 			[]*unstructured.Unstructured{pod("a", renovate("home"), renovate("work"))},
-			map[string]string{"a/work": live}, fact.RenovateLive, "connection refused",
+			map[string]string{"a/work": live},
+			fact.RenovateLive, "connection refused",
 		},
 		"another program's log is gone": {
 			[]*unstructured.Unstructured{pod("a", proxy, renovate("home"))},
-			map[string]string{"a/home": full}, fact.RenovateFull, "",
+			map[string]string{"a/home": full},
+			fact.RenovateFull, "",
 		},
 		"another program's container wrote": {
 			[]*unstructured.Unstructured{pod("a", map[string]any{"name": "own", "image": "own"}, renovate("home"))},
-			map[string]string{"a/home": full, "a/own": live}, fact.RenovateLive, "",
+			map[string]string{"a/home": full, "a/own": live},
+			fact.RenovateLive, "",
 		},
 		"the first pod wrote": {
 			[]*unstructured.Unstructured{pod("a", renovate("home")), pod("b", renovate("home"))},
-			map[string]string{"a/home": live, "b/home": full}, fact.RenovateLive, "",
+			map[string]string{"a/home": live, "b/home": full},
+			fact.RenovateLive, "",
 		},
 		"the first pod failed": {
 			[]*unstructured.Unstructured{podOf("r1-a", "r1", at.Add(-time.Minute)), pod("b", renovate("home"))},
-			map[string]string{"r1-a/renovate": full, "b/home": full}, fact.RenovateFull, "",
+			map[string]string{"r1-a/renovate": full, "b/home": full},
+			fact.RenovateFull, "",
 		},
 		"a container was started twice": {
 			[]*unstructured.Unstructured{with(pod("a", renovate("home")), map[string]any{"name": "home", "restartCount": int64(1)})},
-			map[string]string{"a/home": full}, fact.RenovateUnknown, "container home of pod a was started 2 times",
+			map[string]string{"a/home": full},
+			fact.RenovateUnknown, "container home of pod a was started 2 times",
 		},
 		"a pod never ran": {
 			[]*unstructured.Unstructured{with(pod("a", renovate("home")), map[string]any{"name": "home", "state": map[string]any{"waiting": map[string]any{"reason": "ImagePullBackOff"}}})},
@@ -332,7 +341,8 @@ func TestRenovateLogs(t *testing.T) {
 		},
 		"a pod is gone": {
 			[]*unstructured.Unstructured{pod("a", renovate("home"))},
-			map[string]string{"a/home": full, "": "3"}, fact.RenovateUnknown, "2 of the 3 pods of job r1 are gone",
+			map[string]string{"a/home": full, "": "3"},
+			fact.RenovateUnknown, "2 of the 3 pods of job r1 are gone",
 		},
 	}
 	for name, tt := range tests {

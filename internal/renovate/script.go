@@ -140,10 +140,8 @@ func (s *script) command(c command) {
 		outer := s.variables
 		s.lose("sudo may not hand it on")
 		c.words = words[1:]
-		for text, _ := first, true; len(c.words) > 0; c.words = c.words[1:] {
-			if text, _ = c.words[0].plain(); !strings.HasPrefix(text, "-") {
-				break
-			}
+		for len(c.words) > 0 && c.words[0].isOption() {
+			c.words = c.words[1:]
 		}
 		s.command(c)
 		s.variables = outer

@@ -32,6 +32,11 @@ func (w word) plain() (string, bool) {
 	return b.String(), all
 }
 
+func (w word) isOption() bool {
+	text, _ := w.plain()
+	return strings.HasPrefix(text, "-")
+}
+
 // command is a simple command of a script.
 type command struct {
 	words []word

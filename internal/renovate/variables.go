@@ -157,8 +157,8 @@ func (s *script) builtin(name string, args []word, perhaps bool) bool {
 		if len(args) > 0 {
 			text, _ = args[0].plain()
 		}
-		if strings.HasPrefix(text, "-v") {
-			s.loseNamed(append([]word{{parts: []part{{literal: strings.TrimPrefix(text, "-v")}}}}, args[1:min(2, len(args))]...), why)
+		if name, is := strings.CutPrefix(text, "-v"); is {
+			s.loseNamed(append([]word{{parts: []part{{literal: name}}}}, args[1:min(2, len(args))]...), why)
 		}
 	case "set":
 		s.options(args, perhaps)
