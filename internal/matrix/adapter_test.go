@@ -131,43 +131,59 @@ func TestWhatWasSaidBeforeSignalboxCame(t *testing.T) {
 }
 
 func TestInvitations(t *testing.T) {
+	invitations(t, func(t *testing.T) *backend {
+		_, b, _ := world(t)
+		return b
+	})
+}
+
+// invitations invites signalbox, which follows where it may.
+func invitations(t *testing.T, world func(*testing.T) *backend) {
 	for _, tc := range []struct {
-		name   string
-		joins  bool
-		config func(*matrixtest.Server, *Config, string)
+		name  string
+		joins bool
+		// other says that the alias is that of another room.
+		other  bool
+		config func(c *Config, alias, room string)
 	}{
-		{"by id", true, func(_ *matrixtest.Server, c *Config, room string) { c.Rooms = []string{room} }},
-		{"by alias", true, func(s *matrixtest.Server, c *Config, room string) {
-			s.Alias("#ops:example.org", room)
-			c.Rooms = []string{"#gone:example.org", "#ops:example.org"}
-		}},
-		{"alias of another room", false, func(s *matrixtest.Server, c *Config, _ string) {
-			s.Alias("#ops:example.org", "!room1:example.org")
-			c.Rooms = []string{"#ops:example.org"}
-		}},
-		{"by who invites", true, func(_ *matrixtest.Server, c *Config, room string) {
+		{"by id", true, false, func(c *Config, _, room string) { c.Rooms = []string{room} }},
+		{"by alias", true, false, func(c *Config, alias, _ string) { c.Rooms = []string{"#gone" + alias[1:], alias} }},
+		{"alias of another room", false, true, func(c *Config, alias, _ string) { c.Rooms = []string{alias} }},
+		{"by who invites", true, false, func(c *Config, _, room string) {
 			c.Allowed = func(_ context.Context, r chat.Room, inviter chat.User) bool {
-				return r == chat.Room{Platform: chat.Matrix, ID: room} && inviter.ID == "@alice:example.org"
+				return r == chat.Room{Platform: chat.Matrix, ID: room} && strings.HasPrefix(inviter.ID, "@alice")
 			}
 		}},
-		{"nobody asked for it", false, func(*matrixtest.Server, *Config, string) {}},
+		{"nobody asked for it", false, false, func(*Config, string, string) {}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			server, b, _ := world(t)
+			ctx, b := t.Context(), world(t)
 			alice := b.people[conformance.Alice].client
-			made, err := alice.CreateRoom(t.Context(), b.request("new", b.plain.UserID))
+			elsewhere, err := alice.CreateRoom(ctx, b.request("elsewhere"))
 			if err != nil {
 				t.Fatal(err)
 			}
+			made, err := alice.CreateRoom(ctx, b.request("new", b.plain.UserID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			named := made.RoomID
+			if tc.other {
+				named = elsewhere.RoomID
+			}
+			alias := "#ops-" + alice.UserID.String()[1:]
+			if _, err := alice.CreateAlias(ctx, id.RoomAlias(alias), named); err != nil {
+				t.Fatal(err)
+			}
 			b.config.Allowed = nil
-			tc.config(server, &b.config, made.RoomID.String())
+			tc.config(&b.config, alias, made.RoomID.String())
 			b.start(t)
 			want := event.MembershipLeave
 			if tc.joins {
 				want = event.MembershipJoin
 			}
-			err = poll(t.Context(), func() (bool, error) {
-				state, err := alice.StateAsArray(t.Context(), made.RoomID)
+			err = poll(ctx, func() (bool, error) {
+				state, err := alice.StateAsArray(ctx, made.RoomID)
 				if err != nil {
 					return false, err
 				}

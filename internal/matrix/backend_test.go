@@ -81,6 +81,7 @@ type backend struct {
 	direct map[conformance.Person]chat.Room
 
 	config   Config
+	limits   limits
 	store    *memory
 	receiver chat.Receiver
 	adapter  *Adapter
@@ -91,7 +92,7 @@ type backend struct {
 func newBackend(t *testing.T, s site, encrypted bool) *backend {
 	t.Helper()
 	b := &backend{
-		t: t, site: s, encrypted: encrypted, store: &memory{},
+		t: t, site: s, encrypted: encrypted, limits: quick, store: &memory{},
 		people: map[conformance.Person]*person{}, direct: map[conformance.Person]chat.Room{},
 	}
 	var err error
@@ -120,7 +121,7 @@ func newBackend(t *testing.T, s site, encrypted bool) *backend {
 
 // quick are limits for tests.
 var quick = limits{
-	poll: 2 * time.Second, request: 10 * time.Second, recheck: 50 * time.Millisecond, retry: 20 * time.Millisecond, patience: 5 * time.Second,
+	poll: 2 * time.Second, request: 10 * time.Second, recheck: 50 * time.Millisecond, retry: 20 * time.Millisecond, patience: time.Minute,
 }
 
 func (b *backend) Start(ctx context.Context, receiver chat.Receiver) (chat.Poster, error) {
@@ -129,7 +130,7 @@ func (b *backend) Start(ctx context.Context, receiver chat.Receiver) (chat.Poste
 	if err != nil {
 		return nil, err
 	}
-	a.limits = quick
+	a.limits = b.limits
 	running, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- a.Run(running) }()

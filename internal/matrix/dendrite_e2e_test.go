@@ -64,3 +64,7 @@ func realSite(t *testing.T) site {
 func TestDendrite(t *testing.T) {
 	conformance.Run(t, func(t *testing.T) conformance.Backend { return newBackend(t, realSite(t), false) })
 }
+
+func TestDendriteInvitations(t *testing.T) {
+	invitations(t, func(t *testing.T) *backend { return newBackend(t, realSite(t), false) })
+}

@@ -85,6 +85,10 @@ func (s *Server) ask(c call, size int) (any, *refusal) {
 	case "createRoom":
 		return s.create(c), nil
 	case "directory":
+		if c.Method == http.MethodPut {
+			s.aliases[c.path[2]] = c.text("room_id")
+			return map[string]any{}, nil
+		}
 		id, ok := s.aliases[c.path[2]]
 		if !ok {
 			return nil, &notFound

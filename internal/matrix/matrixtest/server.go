@@ -78,13 +78,6 @@ func (s *Server) User(name string) (user, token string) {
 	return user, token
 }
 
-// Alias gives a room one more name, such as "#ops:example.org".
-func (s *Server) Alias(alias, room string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.aliases[alias] = room
-}
-
 // Limit sets how many events of a room one answer of sync has.
 func (s *Server) Limit(n int) {
 	s.mu.Lock()
