@@ -175,7 +175,7 @@ func (a *Adapter) Run(ctx context.Context) error {
 func (a *Adapter) turn(ctx context.Context) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			a.log.Error("a panic while talking to the homeserver", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			a.log.ErrorContext(ctx, "a panic while talking to the homeserver", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			err = errors.New("a panic")
 		}
 	}()

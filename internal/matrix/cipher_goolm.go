@@ -174,7 +174,7 @@ func (m *megolm) member(ctx context.Context, e *event.Event) { m.machine.HandleM
 func (m *megolm) decrypt(ctx context.Context, e *event.Event) (*event.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	clear, err := m.machine.DecryptMegolmEvent(ctx, e)
+	plain, err := m.machine.DecryptMegolmEvent(ctx, e)
 	switch {
 	case errors.Is(err, crypto.ErrNoSessionFound):
 		return nil, errNoKey
@@ -183,12 +183,12 @@ func (m *megolm) decrypt(ctx context.Context, e *event.Event) (*event.Event, err
 	// The key must be that of a device of whom the homeserver says it is: else it
 	// could put another's words into somebody's mouth. Whose devices are whose is
 	// what the homeserver says.
-	case clear.Mautrix.TrustState == id.TrustStateUnknownDevice:
+	case plain.Mautrix.TrustState == id.TrustStateUnknownDevice:
 		return nil, fmt.Errorf("%w: the device that it was sent from is not known", errNoKey)
-	case clear.Mautrix.TrustSource == nil || clear.Mautrix.TrustSource.UserID != e.Sender || clear.Mautrix.TrustState < id.TrustStateUnset || clear.Mautrix.ForwardedKeys:
+	case plain.Mautrix.TrustSource == nil || plain.Mautrix.TrustSource.UserID != e.Sender || plain.Mautrix.TrustState < id.TrustStateUnset || plain.Mautrix.ForwardedKeys:
 		return nil, errors.New("its key is not one of a device of the sender")
 	}
-	return clear, nil
+	return plain, nil
 }
 
 func (m *megolm) encrypt(ctx context.Context, room id.RoomID, content *event.MessageEventContent) (*event.EncryptedEventContent, error) {

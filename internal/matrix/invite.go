@@ -26,16 +26,16 @@ func (a *Adapter) invited(ctx context.Context, room id.RoomID, invite *mautrix.S
 		return ctx.Err()
 	}
 	if err != nil {
-		log.Warn("an invitation was turned down, because the aliases that are allowed cannot be looked up; invite again", "error", err)
+		log.WarnContext(ctx, "an invitation was turned down, because the aliases that are allowed cannot be looked up; invite again", "error", err)
 	}
 	if !allowed {
 		if err == nil {
-			log.Warn("an invitation into a room that is not configured was turned down")
+			log.WarnContext(ctx, "an invitation into a room that is not configured was turned down")
 		}
 		a.metrics.received.WithLabelValues(resultRejected).Inc()
 		_, err := tryAgain(ctx, a, "turn the invitation down", func(ctx context.Context) (*mautrix.RespLeaveRoom, error) { return a.client.LeaveRoom(ctx, room) })
 		if err != nil && ctx.Err() == nil {
-			log.Warn("an invitation was not turned down, but not followed either", "error", err)
+			log.WarnContext(ctx, "an invitation was not turned down, but not followed either", "error", err)
 		}
 		return ctx.Err()
 	}
@@ -43,7 +43,7 @@ func (a *Adapter) invited(ctx context.Context, room id.RoomID, invite *mautrix.S
 		return a.client.JoinRoom(ctx, room.String(), &mautrix.ReqJoinRoom{Via: []string{inviter.Homeserver()}})
 	})
 	if err != nil && ctx.Err() == nil {
-		log.Error("signalbox could not follow an invitation; invite it again", "error", err)
+		log.ErrorContext(ctx, "signalbox could not follow an invitation; invite it again", "error", err)
 	}
 	return ctx.Err()
 }
@@ -90,8 +90,7 @@ func (a *Adapter) allowed(ctx context.Context, room id.RoomID, inviter id.UserID
 
 // delayOf is how long the homeserver wants to be left alone, or nothing.
 func delayOf(err error) time.Duration {
-	var again *chat.RetryError
-	if errors.As(err, &again) {
+	if again, ok := errors.AsType[*chat.RetryError](err); ok {
 		return again.After
 	}
 	return 0

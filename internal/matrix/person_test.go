@@ -107,11 +107,11 @@ func (p *person) look(ctx context.Context, room id.RoomID) ([]*event.Event, erro
 			continue
 		}
 		err := poll(ctx, func() (bool, error) {
-			clear, err := p.keys.decrypt(ctx, e)
+			opened, err := p.keys.decrypt(ctx, e)
 			if errors.Is(err, errNoKey) {
 				return false, p.catchUp(ctx, room)
 			}
-			events = append(events, clear)
+			events = append(events, opened)
 			return true, err
 		})
 		if err != nil {

@@ -20,7 +20,7 @@ func (a *Adapter) takeEvent(ctx context.Context, room id.RoomID, e *event.Event,
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			a.log.Error("a panic over an event, which is left out", "room", room.String(), "event", e.ID.String(), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			a.log.ErrorContext(ctx, "a panic over an event, which is left out", "room", room.String(), "event", e.ID.String(), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			err = ctx.Err()
 		}
 	}()
@@ -36,7 +36,7 @@ func (a *Adapter) takeEvent(ctx context.Context, room id.RoomID, e *event.Event,
 	e.Type.Class = event.MessageEventType
 	if e.Content.Parsed == nil {
 		if err := e.Content.ParseRaw(e.Type); err != nil {
-			return nil //nolint:nilerr // What is no event of its type concerns nobody.
+			return nil // What is no event of its type concerns nobody.
 		}
 	}
 	switch {
@@ -52,7 +52,7 @@ func (a *Adapter) takeEvent(ctx context.Context, room id.RoomID, e *event.Event,
 	case a.isEncrypted(ctx, room):
 		// In such a room people trust that only what was encrypted was said by them.
 		a.metrics.received.WithLabelValues(resultPlain).Inc()
-		a.log.Warn("a message that is not encrypted was left out in an encrypted room", "room", room.String(), "event", e.ID.String(), "sender", e.Sender.String())
+		a.log.WarnContext(ctx, "a message that is not encrypted was left out in an encrypted room", "room", room.String(), "event", e.ID.String(), "sender", e.Sender.String())
 		return nil
 	}
 	return a.said(ctx, e)
@@ -112,7 +112,7 @@ func (a *Adapter) changed(ctx context.Context, e *event.Event, now *event.Messag
 		return ctx.Err()
 	}
 	if err != nil || original.Sender != e.Sender || original.Type != event.EventMessage {
-		a.log.Debug("an edit was left out", "room", e.RoomID.String(), "event", e.ID.String(), "error", err)
+		a.log.DebugContext(ctx, "an edit was left out", "room", e.RoomID.String(), "event", e.ID.String(), "error", err)
 		return nil
 	}
 	m, ok := a.read(ctx, original, original.Content.AsMessage())
@@ -156,7 +156,7 @@ func (a *Adapter) pressed(ctx context.Context, e *event.Event) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		a.log.Warn("a reaction was left out, because the message cannot be read", "room", e.RoomID.String(), "event", e.ID.String(), "error", err)
+		a.log.WarnContext(ctx, "a reaction was left out, because the message cannot be read", "room", e.RoomID.String(), "event", e.ID.String(), "error", err)
 		return nil
 	}
 	if !own {
@@ -201,7 +201,7 @@ func (a *Adapter) hand(ctx context.Context, e *event.Event, result string, give 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		a.log.Warn("an event was not taken; it is handed on again", "room", e.RoomID.String(), "event", e.ID.String(), "error", err)
+		a.log.WarnContext(ctx, "an event was not taken; it is handed on again", "room", e.RoomID.String(), "event", e.ID.String(), "error", err)
 		pause(ctx, wait)
 		wait = min(2*wait, 15*time.Second)
 	}

@@ -75,7 +75,7 @@ func (a *Adapter) save(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, a.limits.request)
 	defer cancel()
 	if err := a.store.Save(ctx, a.since); err != nil {
-		a.log.Warn("the position in the stream of events was not stored; after a restart events come again", "error", err)
+		a.log.WarnContext(ctx, "the position in the stream of events was not stored; after a restart events come again", "error", err)
 		return
 	}
 	a.saved = a.since
@@ -107,9 +107,9 @@ func (a *Adapter) happened(ctx context.Context, room id.RoomID, news *mautrix.Sy
 	if news == nil {
 		return nil
 	}
-	floor, came := a.floor(room, news)
+	floor, came := a.floor(news)
 	if came {
-		a.log.Info("signalbox is in a room", "room", room.String())
+		a.log.InfoContext(ctx, "signalbox is in a room", "room", room.String())
 	}
 	for _, e := range news.State.Events {
 		a.noteState(ctx, room, e)
@@ -137,7 +137,7 @@ func (a *Adapter) happened(ctx context.Context, room id.RoomID, news *mautrix.Sy
 // floor returns the time before which nothing is obeyed, and whether signalbox came
 // into the room just now. Behind a stored position everything is new, so that
 // nothing is too old.
-func (a *Adapter) floor(room id.RoomID, news *mautrix.SyncJoinedRoom) (floor time.Time, came bool) {
+func (a *Adapter) floor(news *mautrix.SyncJoinedRoom) (floor time.Time, came bool) {
 	if a.since == "" {
 		floor = a.started.Add(-stale)
 	}
@@ -164,7 +164,7 @@ func (a *Adapter) missed(ctx context.Context, room id.RoomID, from string) ([]*e
 	wanted := &mautrix.FilterPart{Types: []event.Type{event.EventMessage, event.EventEncrypted, event.EventReaction, event.StateMember, event.StateEncryption}}
 	for n := 0; from != ""; n++ {
 		if n == maxPages {
-			a.log.Error("a room has more news than are read; the oldest were not seen", "room", room.String(), "read", len(all))
+			a.log.ErrorContext(ctx, "a room has more news than are read; the oldest were not seen", "room", room.String(), "read", len(all))
 			break
 		}
 		got, err := tryAgain(ctx, a, "read what was missed in "+room.String(), func(ctx context.Context) (*mautrix.RespMessages, error) {
@@ -174,7 +174,7 @@ func (a *Adapter) missed(ctx context.Context, room id.RoomID, from string) ([]*e
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			a.log.Error("events that came while signalbox was away cannot be read; they were not seen", "room", room.String(), "error", err)
+			a.log.ErrorContext(ctx, "events that came while signalbox was away cannot be read; they were not seen", "room", room.String(), "error", err)
 			break
 		}
 		all = append(all, got.Chunk...)
@@ -221,7 +221,7 @@ func (a *Adapter) left(ctx context.Context, room id.RoomID) {
 	if !a.rooms.IsInRoom(ctx, room, a.self.user) {
 		return
 	}
-	a.log.Warn("signalbox is not in a room any more; nothing is said there until it is invited again", "room", room.String())
+	a.log.WarnContext(ctx, "signalbox is not in a room any more; nothing is said there until it is invited again", "room", room.String())
 	// It fails for no room.
 	_ = a.rooms.ClearCachedMembers(ctx, room)
 }
@@ -234,7 +234,7 @@ func tryAgain[T any](ctx context.Context, a *Adapter, doing string, f func(conte
 		if v, err = ask(ctx, a, doing, f); err == nil || permanent(err) {
 			return v, err
 		}
-		pause(ctx, max(wait, delayOf(err)))
+		pause(ctx, max(wait, min(delayOf(err), time.Minute)))
 		if ctx.Err() != nil {
 			return v, fmt.Errorf("%s: %w", doing, ctx.Err())
 		}

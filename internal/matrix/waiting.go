@@ -24,12 +24,12 @@ func (a *Adapter) sealed(ctx context.Context, e *event.Event) error {
 	if keys == nil {
 		if !a.unread[e.RoomID] {
 			a.unread[e.RoomID] = true
-			a.log.Error("signalbox cannot read in an encrypted room; configure its encryption, or use a room without", "room", e.RoomID.String())
+			a.log.ErrorContext(ctx, "signalbox cannot read in an encrypted room; configure its encryption, or use a room without", "room", e.RoomID.String())
 		}
 		a.metrics.received.WithLabelValues(resultUnread).Inc()
 		return nil
 	}
-	clear, err := keys.decrypt(ctx, e)
+	plain, err := keys.decrypt(ctx, e)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -37,21 +37,21 @@ func (a *Adapter) sealed(ctx context.Context, e *event.Event) error {
 		a.wait(e)
 		return nil
 	}
-	return a.opened(ctx, e, clear, err)
+	return a.opened(ctx, e, plain, err)
 }
 
 // opened takes in what an encrypted event says, or logs why that is not known.
-func (a *Adapter) opened(ctx context.Context, e, clear *event.Event, err error) error {
+func (a *Adapter) opened(ctx context.Context, e, plain *event.Event, err error) error {
 	if err != nil {
 		a.metrics.received.WithLabelValues(resultUnread).Inc()
-		a.log.Warn("a message cannot be decrypted; it was left out", "room", e.RoomID.String(), "event", e.ID.String(), "sender", e.Sender.String(), "error", a.reason(err))
+		a.log.WarnContext(ctx, "a message cannot be decrypted; it was left out", "room", e.RoomID.String(), "event", e.ID.String(), "sender", e.Sender.String(), "error", a.reason(err))
 		return nil
 	}
-	switch clear.Type {
+	switch plain.Type {
 	case event.EventMessage:
-		return a.said(ctx, clear)
+		return a.said(ctx, plain)
 	case event.EventReaction:
-		return a.pressed(ctx, clear)
+		return a.pressed(ctx, plain)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (a *Adapter) decryptWaiting(ctx context.Context) error {
 	}
 	left := a.waiting[:0:0]
 	for _, w := range a.waiting {
-		clear, err := keys.decrypt(ctx, w.event)
+		plain, err := keys.decrypt(ctx, w.event)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -84,7 +84,7 @@ func (a *Adapter) decryptWaiting(ctx context.Context) error {
 			left = append(left, w)
 			continue
 		}
-		if err := a.opened(ctx, w.event, clear, err); err != nil {
+		if err := a.opened(ctx, w.event, plain, err); err != nil {
 			return err
 		}
 	}
