@@ -94,75 +94,112 @@ func TestCompileTooCostly(t *testing.T) {
 	}
 }
 
-// TestTooCostly has what would take minutes, or all memory, without the limits.
-// Each has a long time to be stopped; they take less than half a second.
-func TestTooCostly(t *testing.T) {
-	list, texts := make([]any, 10_000), make([]any, 3_000)
+// tooCostly are expressions over large objects that would take minutes, or all
+// memory, without the limits.
+var tooCostly = []string{
+	// More than once through a list for each of its elements.
+	`object.list.all(x, object.list.all(y, x + y >= 0))`,
+	`object.list.all(x, object.list.exists(y, y == x))`,
+	`object.list.all(x, x in object.list)`,
+	`object.list.all(x, object.list == object.list)`,
+	`object.list.all(x, object.list.reverse().size() > 0)`,
+	`object.list.all(x, object.list.sort().size() > 0)`,
+	`object.list.all(x, math.greatest(object.list) > 0)`,
+	`object.list.transformMap(i, x, x).size() > 0`,
+	`lists.range(10000).all(x, lists.range(10000).size() > 0)`,
+	// Through a long text.
+	`object.list.all(x, size(object.long) > 0)`,
+	`object.list.all(x, object.long.charAt(1000000) == "a")`,
+	`object.list.all(x, object.long.contains("b") || true)`,
+	`object.list.all(x, object.long.lowerAscii() != "")`,
+	`object.list.all(x, object.texts.join() != "")`,
+	`object.list.all(x, object.texts.distinct().size() >= 0 || object.long.indexOf("b", 1000000) < 0)`,
+	`object.list.all(x, object.long.replace("b", "") != "")`,
+	`object.list.all(x, object.long.split("b").size() > 0)`,
+	`object.list.all(x, object.long + "b" != "")`,
+	`object.list.all(x, "%s".format([object.long]) != "")`,
+	`object.list.all(x, bytes(object.long) != b"")`,
+	`object.list.all(x, object.list.map(y, y) != [])`,
+	`object.list.all(x, object.list.flatten() != [])`,
+	`object.list.all(x, object.list.slice(1, 4999) != [])`,
+	`object.list.all(x, strings.quote(object.long) != "")`,
+	`object.long.matches("(a?){60}b")`,
+	// In one call.
+	`object.list.distinct().size() > 0`,
+	`object.texts.distinct().size() > 0`,
+	`sets.contains(object.list, object.list)`,
+	`object.long.indexOf(object.long + "b") == 1`,
+	`object.long.replace("a", object.long) == ""`,
+	`object.texts.join(object.long) == ""`,
+	// Twice as large with each step.
+	`[object.list]` + strings.Repeat(`.map(x, [x, x])`, 20) + `.all(x, x == x)`,
+	`[object.list]` + strings.Repeat(`.map(x, x + x)`, 20) + `.all(x, x == x)`,
+	`[object.long]` + strings.Repeat(`.map(x, x + x)`, 20) + `.all(x, x == x)`,
+	`[0, 1].all(i, (i == 0 ? [[0]] : [object.list])` + strings.Repeat(`.map(x, x + x)`, 20) + `.all(x, x == x))`,
+	`[object.long]` + strings.Repeat(`.map(x, x.replace("a", "aaaaaaaaaa"))`, 20) + `.size() > 0`,
+	`optional.of(object.list)` + strings.Repeat(`.optMap(x, x + x)`, 10) + `.optMap(x, x == x).orValue(true)`,
+	// Time zones are read from files.
+	`object.list.all(x, timestamp("2026-01-01T00:00:00Z").getHours("America/Chicago") == 18)`,
+}
+
+// large is the object of [tooCostly].
+func large() map[string]any {
+	list, texts := make([]any, 5_000), make([]any, 3_000)
 	for i := range list {
 		list[i] = int64(i)
 	}
 	for i := range texts {
 		texts[i] = strings.Repeat("x", 20)
 	}
-	object := map[string]any{"list": list, "texts": texts, "long": strings.Repeat("a", 1<<20)}
-	again := func(what string) string { return strings.Repeat(what, 20) }
-	for _, source := range []string{
-		// More than once through a list for each of its elements.
-		`object.list.all(x, object.list.all(y, x + y >= 0))`,
-		`object.list.all(x, object.list.exists(y, y == x))`,
-		`object.list.all(x, x in object.list)`,
-		`object.list.all(x, object.list == object.list)`,
-		`object.list.all(x, object.list.reverse().size() > 0)`,
-		`object.list.all(x, object.list.sort().size() > 0)`,
-		`object.list.all(x, math.greatest(object.list) > 0)`,
-		`object.list.transformMap(i, x, x).size() > 0`,
-		`lists.range(10000).all(x, lists.range(10000).size() > 0)`,
-		// Through a long text.
-		`object.list.all(x, size(object.long) > 0)`,
-		`object.list.all(x, object.long.charAt(1000000) == "a")`,
-		`object.list.all(x, object.long.contains("b") || true)`,
-		`object.list.all(x, object.long.lowerAscii() != "")`,
-		`object.list.all(x, object.texts.join() != "")`,
-		`object.list.all(x, object.texts.distinct().size() >= 0 || object.long.indexOf("b", 1000000) < 0)`,
-		`object.list.all(x, object.long.replace("b", "") != "")`,
-		`object.list.all(x, object.long.split("b").size() > 0)`,
-		`object.list.all(x, object.long + "b" != "")`,
-		`object.list.all(x, "%s".format([object.long]) != "")`,
-		`object.list.all(x, bytes(object.long) != b"")`,
-		`object.list.all(x, object.list.map(y, y) != [])`,
-		`object.list.all(x, object.list.flatten() != [])`,
-		`object.list.all(x, object.list.slice(1, 9999) != [])`,
-		`object.list.all(x, strings.quote(object.long) != "")`,
-		`object.long.matches("(a?){60}b")`,
-		// In one call.
-		`object.list.distinct().size() > 0`,
-		`object.texts.distinct().size() > 0`,
-		`sets.contains(object.list, object.list)`,
-		`object.long.indexOf(object.long + "b") == 1`,
-		`object.long.replace("a", object.long) == ""`,
-		`object.texts.join(object.long) == ""`,
-		// Twice as large with each step.
-		`[object.list]` + again(`.map(x, [x, x])`) + `.all(x, x == x)`,
-		`[object.list]` + again(`.map(x, x + x)`) + `.all(x, x == x)`,
-		`[object.long]` + again(`.map(x, x + x)`) + `.all(x, x == x)`,
-		`[0, 1].all(i, (i == 0 ? [[0]] : [object.list])` + again(`.map(x, x + x)`) + `.all(x, x == x))`,
-		`[object.long]` + strings.Repeat(`.map(x, x.replace("a", "aaaaaaaaaa"))`, 20) + `.size() > 0`,
-		`optional.of(object.list)` + strings.Repeat(`.optMap(x, x + x)`, 10) + `.optMap(x, x == x).orValue(true)`,
-		// Time zones are read from files.
-		`object.list.all(x, timestamp("2026-01-01T00:00:00Z").getHours("America/Chicago") == 18)`,
-	} {
+	return map[string]any{"list": list, "texts": texts, "long": strings.Repeat("a", 1<<20)}
+}
+
+func TestTooCostly(t *testing.T) {
+	object := large()
+	for _, source := range tooCostly {
 		t.Run(source[:min(len(source), 60)], func(t *testing.T) {
 			p, err := expression.Compile(source)
 			if err != nil {
 				t.Fatal(err)
 			}
-			start := time.Now()
-			got, err := p.Eval(object)
-			if got || !errors.Is(err, expression.ErrTooCostly) {
+			if got, err := p.Eval(object); got || !errors.Is(err, expression.ErrTooCostly) {
 				t.Errorf("got %v, %v", got, err)
 			}
-			if took := time.Since(start); took > 20*time.Second {
-				t.Errorf("stopped after %v", took)
+		})
+	}
+}
+
+// BenchmarkTooCostly compares how long each runs until it is stopped with one way
+// through the list. Those that copy as they go take the longest.
+func BenchmarkTooCostly(b *testing.B) {
+	const bound = 1000
+	object := large()
+	once, err := expression.Compile(`object.list.all(x, x >= 0)`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, source := range tooCostly {
+		b.Run(source[:min(len(source), 60)], func(b *testing.B) {
+			p, err := expression.Compile(source)
+			if err != nil {
+				b.Fatal(err)
+			}
+			var costly, plain time.Duration
+			for b.Loop() {
+				start := time.Now()
+				if _, err := p.Eval(object); !errors.Is(err, expression.ErrTooCostly) {
+					b.Fatal(err)
+				}
+				middle := time.Now()
+				if ok, err := once.Eval(object); !ok || err != nil {
+					b.Fatal(ok, err)
+				}
+				costly, plain = costly+middle.Sub(start), plain+time.Since(middle)
+			}
+			ratio := float64(costly) / float64(plain)
+			b.ReportMetric(ratio, "stopped/once")
+			if ratio > bound {
+				b.Errorf("stopped after the time of %.0f ways through the list; the bound is %d", ratio, bound)
 			}
 		})
 	}
