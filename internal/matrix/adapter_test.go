@@ -30,7 +30,7 @@ type inbox struct {
 }
 
 func newInbox() *inbox {
-	return &inbox{said: make(chan chat.Message, 100), pressed: make(chan chat.Press, 100)}
+	return &inbox{said: make(chan chat.Message, 1000), pressed: make(chan chat.Press, 1000)}
 }
 
 func (i *inbox) Said(_ context.Context, _ string, m chat.Message) error {
@@ -477,6 +477,36 @@ func TestPostFailures(t *testing.T) {
 				t.Errorf("the error says %q", text)
 			}
 		})
+	}
+}
+
+func TestStoreThatIsAway(t *testing.T) {
+	_, b, room := world(t)
+	in := b.start(t)
+	say := func(text string) {
+		t.Helper()
+		if _, err := b.Mention(t.Context(), conformance.Place{Room: room}, conformance.Alice, text); err != nil {
+			t.Fatal(err)
+		}
+		in.until(t, text)
+	}
+	say("one")
+	b.store.breakDown(errors.New("no bus"))
+	before := b.store.last()
+	say("two")
+	b.store.breakDown(nil)
+	say("three")
+	if err := poll(t.Context(), func() (bool, error) { return b.store.last() != before, nil }); err != nil {
+		t.Error(err)
+	}
+	b.store.breakDown(errors.New("no bus"))
+	a, err := New(b.config, b.store, in, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Without its position it would take what is old for new.
+	if err := a.connect(t.Context()); err == nil || a.isReady() {
+		t.Errorf("it connects without knowing its position: %v", err)
 	}
 }
 

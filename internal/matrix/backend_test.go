@@ -28,11 +28,24 @@ import (
 
 // memory is a store of positions that remembers all of them.
 type memory struct {
-	mu    sync.Mutex
-	saved []string
+	mu     sync.Mutex
+	saved  []string
+	broken error // What every call fails with, unless nil.
 }
 
-func (m *memory) Load(context.Context) (string, error) { return m.last(), nil }
+func (m *memory) Load(context.Context) (string, error) { return m.last(), m.failure() }
+
+func (m *memory) failure() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.broken
+}
+
+func (m *memory) breakDown(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.broken = err
+}
 
 func (m *memory) last() string {
 	m.mu.Lock()
@@ -46,8 +59,10 @@ func (m *memory) last() string {
 func (m *memory) Save(_ context.Context, token string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.saved = append(m.saved, token)
-	return nil
+	if m.broken == nil {
+		m.saved = append(m.saved, token)
+	}
+	return m.broken
 }
 
 // rewind makes the first position the last.

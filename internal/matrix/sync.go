@@ -222,7 +222,8 @@ func (a *Adapter) left(ctx context.Context, room id.RoomID) {
 		return
 	}
 	a.log.WarnContext(ctx, "signalbox is not in a room any more; nothing is said there until it is invited again", "room", room.String())
-	// It fails for no room.
+	// Neither fails for any room. Who else is there is not told any more.
+	_ = a.rooms.SetMembership(ctx, room, a.self.user, event.MembershipLeave)
 	_ = a.rooms.ClearCachedMembers(ctx, room)
 }
 
