@@ -2,8 +2,6 @@ package matrix
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -297,13 +295,4 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-timer.C:
 	}
-}
-
-// transaction makes the id of a transaction of what decides that it is the same.
-func transaction(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		fmt.Fprintf(h, "%d %s ", len(p), p)
-	}
-	return "signalbox-" + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:18])
 }

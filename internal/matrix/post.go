@@ -3,6 +3,8 @@ package matrix
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -147,4 +149,13 @@ func (a *Adapter) speak() (cipher, error) {
 		return nil, chat.ErrRevoked
 	}
 	return nil, &chat.RetryError{After: 5 * time.Second, Err: errNotConnected}
+}
+
+// transaction makes the id of a transaction of what decides that it is the same.
+func transaction(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d %s ", len(p), p)
+	}
+	return "signalbox-" + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:18])
 }
