@@ -126,7 +126,7 @@ func (a *app) wireChats(ctx context.Context, records *bus.Bucket[handlers.Record
 		Codes: codes, Subscriptions: subscriptions, Cards: cardIndex, Outbox: c.outbox,
 		Permissions: a.forge, Ledger: a.ledger, Health: a.health, Root: a.config.Gitea.URL.String(), Now: time.Now,
 	}
-	a.evaluator.Requests, a.evaluator.Outbox, a.evaluator.Codes = requests, c.outbox, codes
+	a.evaluator.Requests, a.evaluator.Directory, a.evaluator.Outbox, a.evaluator.Codes = requests, c.handler.Directory, c.outbox, codes
 	a.chats = c
 	return nil
 }

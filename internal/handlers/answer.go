@@ -69,7 +69,7 @@ func (r *run) answer(ctx context.Context, s spoken, replies []reply) error {
 // any more, so that nobody believes in a hold that came after the merge.
 func (r *run) answerLate(ctx context.Context) error {
 	if r.observe {
-		return nil
+		return nil // What was asked in a chat is turned away when it is forgotten.
 	}
 	if err := r.readComments(ctx); err != nil {
 		return err

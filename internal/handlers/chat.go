@@ -162,7 +162,7 @@ func (t *talk) request(ctx context.Context, record *Record, c command.Command, h
 	}
 	q := Request{
 		Cause: t.cause, Ref: p.Ref(), By: t.by, User: t.m.User, Room: t.m.Room, Thread: t.thread(),
-		Link: t.m.Link, Command: c, Head: head, At: t.m.At,
+		Private: t.m.Slash, Link: t.m.Link, Command: c, Head: head, At: t.m.At,
 	}
 	if err := t.Requests.Add(ctx, q); err != nil {
 		return fmt.Errorf("keep request %s: %w", t.cause, err)

@@ -25,9 +25,10 @@ type Request struct {
 	By   pull.Person `json:"by"`
 	User chat.User   `json:"user"`
 	Room chat.Room   `json:"room"`
-	// Thread is where the answer goes.
-	Thread string `json:"thread,omitempty"`
-	Link   string `json:"link,omitempty"`
+	// Thread is where the answer goes. Only whoever asked sees it if Private is set.
+	Thread  string `json:"thread,omitempty"`
+	Private bool   `json:"private,omitempty"`
+	Link    string `json:"link,omitempty"`
 	// Command is what was asked for.
 	Command command.Command `json:"command"`
 	// Head is the commit that it is about, or empty where it is about none.
@@ -54,15 +55,80 @@ func (r *run) requestTexts() []spoken {
 	for _, q := range r.Requests.Of(r.item.Ref) {
 		all = append(all, spoken{
 			place: place{name: string(q.Room.Platform), request: &q, url: q.Link},
-			by:    q.By, at: q.At, found: command.Found{Commands: []command.Command{q.Command}},
+			by:    q.By, at: notAfter(q.At, r.Now()), found: command.Found{Commands: []command.Command{q.Command}},
 		})
 	}
 	return all
 }
 
+// notAfter bounds the time at which something was said. What a homeserver says of
+// it may be wrong, and nothing is to last longer for that.
+func notAfter(at, now time.Time) time.Time {
+	if at.After(now) {
+		return now
+	}
+	return at
+}
+
+// maxRequestAge is how late a request is still carried out. After that whoever
+// asked has gone on, and may not want any more what they wanted then.
+const maxRequestAge = time.Hour
+
+// outdated says why a request from a chat counts no more, or nothing. A hold is
+// never too late: it does no harm, and others rely on it.
+func (r *run) outdated(ctx context.Context, q request) (string, error) {
+	asked := q.place.request
+	if asked == nil {
+		return "", nil
+	}
+	person, ok, err := r.Directory.Person(ctx, asked.User)
+	switch {
+	case err != nil:
+		return "", err
+	case !ok || !person.Is(asked.By):
+		return fmt.Sprintf("%s does not speak for %s any more.", asked.User, asked.By.Login), nil
+	case person.Is(r.self) || slices.ContainsFunc(r.Bots, person.Is):
+		return fmt.Sprintf("%s is the account of a program, and decides nothing.", person.Login), nil
+	case r.Now().Sub(q.at) > maxRequestAge && (q.Name != command.Hold || q.Cancel):
+		return fmt.Sprintf("it was said at %s, and could not be looked at before now. If you still want it, say it again.", stamp(q.at)), nil
+	}
+	return "", nil
+}
+
+// turnAway answers all requests about a pull request on which nothing is carried
+// out, and forgets them. Of one that was carried out before it tells that.
+func (r *run) turnAway(ctx context.Context, why string) error {
+	if r.Requests == nil {
+		return nil
+	}
+	for _, q := range r.Requests.Of(r.item.Ref) {
+		became := refusal(request{Command: q.Command}, why)
+		if i := slices.IndexFunc(r.ledger, func(e decision.Entry) bool { return strings.HasPrefix(e.ID, q.Cause+"/") }); i >= 0 {
+			if e := r.ledger[i]; e.Kind == decision.Refused {
+				became = refusal(request{Command: q.Command}, e.Reason)
+			} else {
+				became = reply{}
+			}
+		}
+		if err := r.replyInChat(ctx, &q, []reply{became}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // reply tells in the chat what became of a request, and on the pull request what
 // was decided elsewhere.
 func (r *run) reply(ctx context.Context, q *Request, replies []reply) error {
+	if e, ok := r.decided(q); ok {
+		if err := r.say(ctx, q.Cause, render.SaidElsewhere(e)); err != nil {
+			return err
+		}
+	}
+	return r.replyInChat(ctx, q, replies)
+}
+
+func (r *run) replyInChat(ctx context.Context, q *Request, replies []reply) error {
 	answer := render.ChatAnswer{
 		Pull: r.pull, Line: q.Command.Line, Head: r.pull.Head.SHA,
 		Refused: slices.ContainsFunc(replies, func(p reply) bool { return p.refused }),
@@ -74,15 +140,13 @@ func (r *run) reply(ctx context.Context, q *Request, replies []reply) error {
 		}
 	}
 	answer.Text = strings.Join(texts, "\n\n")
-	if e, ok := r.decided(q); ok {
-		if err := r.say(ctx, q.Cause, render.SaidElsewhere(e)); err != nil {
-			return err
-		}
-	}
-	err := r.Outbox.Say(ctx, Outgoing{
+	o := Outgoing{
 		Room: q.Room, Thread: q.Thread, Cause: "answer/" + q.Cause, Body: render.ChatBody(q.Room.Platform, answer.Talk()),
-	})
-	if err != nil {
+	}
+	if q.Private {
+		o.To = q.User
+	}
+	if err := r.Outbox.Say(ctx, o); err != nil {
 		return err
 	}
 	if err := r.Requests.Done(ctx, *q); err != nil {

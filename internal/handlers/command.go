@@ -105,11 +105,7 @@ func (r *run) spokenTexts(reviews []pull.Review) []spoken {
 			all = append(all, s)
 		}
 	}
-	for _, s := range r.requestTexts() {
-		if r.counts(s, r.Now()) {
-			all = append(all, s)
-		}
-	}
+	all = append(all, r.requestTexts()...)
 	slices.SortStableFunc(all, func(a, b spoken) int { return a.at.Compare(b.at) })
 	return all
 }
@@ -128,7 +124,8 @@ func (r *run) counts(s spoken, changed time.Time) bool {
 // newTexts are the texts that were not dealt with before.
 func (r *run) newTexts(reviews []pull.Review) []spoken {
 	return slices.DeleteFunc(r.spokenTexts(reviews), func(s spoken) bool {
-		return slices.Contains(r.record.Answered, s.id())
+		// A request is kept until it was answered, and tells by itself that it was not.
+		return s.request == nil && slices.Contains(r.record.Answered, s.id())
 	})
 }
 
@@ -146,7 +143,7 @@ func (r *run) pending(reviews []pull.Review) []spoken {
 // with once.
 func (r *run) takeCommands(ctx context.Context) error {
 	if r.observe {
-		return nil
+		return r.turnAway(ctx, "signalbox only observes "+r.repo.String()+", and decides nothing there.")
 	}
 	in := &r.record.Inputs
 	texts := r.newTexts(r.reviews)
@@ -167,6 +164,9 @@ func (r *run) takeCommands(ctx context.Context) error {
 		}
 		if err := r.answer(ctx, s, replies); err != nil {
 			return fmt.Errorf("answer %s: %w", s.id(), err)
+		}
+		if s.request != nil {
+			continue
 		}
 		delete(r.record.Heard, s.id())
 		r.record.Answered = append(r.record.Answered, s.id())
@@ -293,9 +293,14 @@ func (r *run) obeyOne(ctx context.Context, in *Inputs, q request) (reply, error)
 	var res result
 	var err error
 	if q.Problem != "" {
-		res = result{why: q.Problem + "."}
-	} else if res, err = r.carryOut(ctx, in, q); err != nil {
+		res.why = q.Problem + "."
+	} else if res.why, err = r.outdated(ctx, q); err != nil {
 		return reply{}, err
+	}
+	if res.why == "" {
+		if res, err = r.carryOut(ctx, in, q); err != nil {
+			return reply{}, err
+		}
 	}
 	if res.why != "" {
 		replies, err := r.refuse(ctx, q, res.why)

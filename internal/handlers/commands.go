@@ -80,16 +80,20 @@ func (r *run) othersThan(in *Inputs, author pull.Person) []pull.Person {
 
 // meant says why a command cannot have meant the present head, or nothing.
 // Whoever writes a command means the head that was there then; only the
-// server's order of things tells which that was.
+// server's order of things tells which that was. The beginning of a SHA does not:
+// two commits that begin alike are made in minutes, one to be looked at and one to
+// be merged.
 func (r *run) meant(in *Inputs, q request) (string, error) {
 	head := r.pull.Head.SHA
 	switch {
-	case q.SHA != "" && !strings.HasPrefix(head, q.SHA):
+	case !strings.HasPrefix(head, q.SHA):
 		return fmt.Sprintf("it names %s, and the head is %s now.", short(q.SHA), short(head)), nil
-	case q.SHA != "":
+	case q.SHA == head:
 		return "", nil
+	case q.SHA != "" && r.ambiguous(in, q.SHA):
+		return fmt.Sprintf("%s is the beginning of more than one commit of this change. Name the whole: `/%s %s`.", q.SHA, q.Name, head), nil
 	case q.place.request != nil && q.place.request.Head == "":
-		return fmt.Sprintf("it does not say which head it means. Name it: `%s %s`.", q.Name, short(head)), nil
+		return fmt.Sprintf("it does not say which head it means. Name the whole of it: `%s %s`.", q.Name, head), nil
 	case q.place.request != nil && q.place.request.Head != head:
 		return fmt.Sprintf("it was about %s, and the head is %s now.", short(q.place.request.Head), short(head)), nil
 	case q.place.request != nil:
@@ -114,13 +118,20 @@ func (r *run) meant(in *Inputs, q request) (string, error) {
 		}
 	}
 	if push == nil {
-		return fmt.Sprintf("the timeline does not tell which head it was about. Name it: `/%s %s`.", q.Name, short(head)), nil
+		return fmt.Sprintf("the timeline does not tell which head it was about. Name the whole of it: `/%s %s`.", q.Name, head), nil
 	}
 	if !slices.Contains(push.Commits, head) {
 		// The push to this head is not noted yet, so the comment may be older.
 		return "", fmt.Errorf("%w: the timeline does not have the push of %s yet", pull.ErrIncomplete, short(head))
 	}
 	return "", nil
+}
+
+// ambiguous reports whether another commit that was pushed begins like the head.
+func (r *run) ambiguous(in *Inputs, sha string) bool {
+	return slices.ContainsFunc(in.Snapshot.Timeline, func(m pull.Moment) bool {
+		return slices.ContainsFunc(m.Commits, func(c string) bool { return strings.HasPrefix(c, sha) && c != r.pull.Head.SHA })
+	})
 }
 
 func (r *run) override(ctx context.Context, in *Inputs, q request) (result, error) {
@@ -168,14 +179,21 @@ func (r *run) unhold(in *Inputs, q request) result {
 	}
 	all := slices.ContainsFunc(r.approvers(in), q.by.Is) && !q.by.Is(r.pull.Author)
 	e := r.entry(decision.Unhold, q)
-	var owners []pull.Person
+	var owners, later []pull.Person
 	for _, h := range holds {
-		if all || h.By.Is(q.by) {
+		switch {
+		case h.At.After(q.at):
+			later = append(later, h.By)
+		case all || h.By.Is(q.by):
 			e.Lifts = append(e.Lifts, h.ID)
 		}
 		owners = append(owners, h.By)
 	}
-	if len(e.Lifts) == 0 {
+	switch {
+	case len(e.Lifts) > 0:
+	case len(later) > 0:
+		return no("it was held by %s after this was said. If you mean that, say it again.", names(later))
+	default:
 		return no("it is held by %s; who holds it, or an approver, can lift that.", names(owners))
 	}
 	return result{entry: e}

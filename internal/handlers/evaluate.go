@@ -36,12 +36,14 @@ type Evaluator struct {
 	Ledger Ledger
 	People *People
 	Finder *Finder
-	// Requests are the commands from chats, Outbox is where their answers go, and
-	// Codes are those by which accounts are linked; all are nil without a chat.
-	Requests RequestStore
-	Outbox   *Outbox
-	Codes    Codes
-	Policies *Policies
+	// Requests are the commands from chats, Directory tells who gave them, Outbox is
+	// where their answers go, and Codes are those by which accounts are linked; all
+	// are nil without a chat.
+	Requests  RequestStore
+	Directory *Directory
+	Outbox    *Outbox
+	Codes     Codes
+	Policies  *Policies
 	// Clusters are the names of all configured clusters. Bots are the accounts
 	// that never count, beside signalbox's own.
 	Clusters []string
@@ -339,6 +341,9 @@ func (r *run) keep(ctx context.Context) error {
 // at the same head share its statuses, so they are looked at again.
 func (r *run) forget(ctx context.Context, why string) error {
 	r.gone = true
+	if err := r.turnAway(ctx, "the pull request is not open any more, or signalbox does not work on its repository."); err != nil {
+		return err
+	}
 	if !r.known {
 		return nil
 	}

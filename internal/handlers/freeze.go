@@ -43,8 +43,13 @@ func (r *run) unfreeze(in *Inputs, q request) result {
 	all := slices.ContainsFunc(others, q.by.Is)
 	e := r.entry(decision.Unfreeze, q)
 	var stay []string
+	var later []pull.Person
 	may := others
 	for _, f := range freezes {
+		if f.At.After(q.at) {
+			later = append(later, f.By)
+			continue
+		}
 		if all || f.By.Is(q.by) {
 			e.Lifts = append(e.Lifts, f.ID)
 			continue
@@ -53,6 +58,9 @@ func (r *run) unfreeze(in *Inputs, q request) result {
 		if !slices.ContainsFunc(may, f.By.Is) {
 			may = append(may, f.By)
 		}
+	}
+	if len(e.Lifts) == 0 && len(later) > 0 {
+		return no("the repository was frozen by %s after this was said. If you mean that, say it again.", names(later))
 	}
 	if len(e.Lifts) == 0 {
 		return no("%s is not among those who may end the freeze: %s.", q.by.Login, names(may))
