@@ -325,6 +325,25 @@ func TestLink(t *testing.T) {
 		}
 		return "no refusal is written down"
 	})
+	// Carol ends it from Gitea, as somebody can who was talked into it.
+	_, err = l.forge.Comment(t.Context(), l.repo, number, "carol", "/link cancel")
+	l.must(err)
+	l.eventually("carol is not linked", func() string {
+		if e, ok := l.app.ledger.Links("slack/carol").Linked(); ok {
+			return fmt.Sprintf("%+v", e)
+		}
+		return ""
+	})
+	l.hears(l.says("carol", "unhold "+name), "Nobody knows whose")
+	line = codeLine.FindString(l.hears(l.says("carol", "link"), "/link ").body.Text)
+	_, err = l.forge.Comment(t.Context(), l.repo, number, "carol", line)
+	l.must(err)
+	l.eventually("carol is linked again", func() string {
+		if _, ok := l.app.ledger.Links("slack/carol").Linked(); !ok {
+			return "she is not"
+		}
+		return ""
+	})
 	l.hears(l.says("carol", "link cancel"), "linked to no account")
 	l.hears(l.says("carol", "unhold "+name), "Nobody knows whose")
 }

@@ -144,6 +144,21 @@ func (l *Ledger) Links(user string) decision.Ledger {
 	return l.ordered(keys)
 }
 
+// Linked returns the entries by which accounts of chats are a person's now, by
+// account.
+func (l *Ledger) Linked(person int64) []decision.Entry {
+	l.mu.RLock()
+	users := slices.Sorted(maps.Keys(l.links))
+	l.mu.RUnlock()
+	var out []decision.Entry
+	for _, user := range users {
+		if e, ok := l.Links(user).Linked(); ok && e.By.ID == person {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // All returns every entry, in the order of the server.
 func (l *Ledger) All() decision.Ledger {
 	var keys []string

@@ -151,9 +151,9 @@ func TestChatUsages(t *testing.T) {
 }
 
 func TestLinkCode(t *testing.T) {
-	const problem = "link PROBLEM after /link comes the code that signalbox gave you in chat"
+	const problem = "link PROBLEM after /link comes the code that signalbox gave you in chat, or \"cancel\""
 	for in, want := range map[string]string{
-		"/link abcdefgh23456727": "link text=ABCDEFGH23456727", "/link": problem, "/link me please": problem, "/link abc": problem, "/link cancel": problem,
+		"/link abcdefgh23456727": "link text=ABCDEFGH23456727", "/link": problem, "/link me please": problem, "/link abc": problem, "/link cancel": "link cancel",
 	} {
 		if diff := cmp.Diff(want, said(command.Find(in))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", in, diff)

@@ -73,8 +73,12 @@ func parseCancel(c *Command, args string) string {
 var codePattern = regexp.MustCompile(`^[A-Za-z2-7]{8,64}$`)
 
 func parseCode(c *Command, args string) string {
+	if strings.EqualFold(args, Cancel) {
+		c.Cancel = true
+		return ""
+	}
 	if !codePattern.MatchString(args) {
-		return "after /link comes the code that signalbox gave you in chat"
+		return "after /link comes the code that signalbox gave you in chat, or \"cancel\""
 	}
 	c.Text = strings.ToUpper(args)
 	return ""

@@ -65,8 +65,10 @@ const foot = `
 - Each comment is dealt with once, however often Gitea tells of it, and also if its webhook was lost.
 - If several commands of one comment contradict each other, the one that stops wins: ` + "`/hold` over `/unhold`\n  and `/merge`, `/freeze` over `/unfreeze` and `/merge`, and `cancel`" + ` over what it takes back.
 - An approval, an override and a merge are for the head that was there when the comment was written. If
-  something was pushed since, or the base was changed, they are refused. With a SHA an approval is for that
-  head and no other.
+  something was pushed since, or the base was changed, they are refused. With the whole SHA an approval is for that
+  head and no other. The beginning of a SHA is taken as well, but proves nothing by itself, because two commits that
+  begin alike can be made: it has to be the only such commit of the change, and nothing may have been pushed since.
+- ` + "`/unhold` and `/unfreeze`" + ` lift what was in force when they were written, and nothing that came later.
 - signalbox answers with a reaction: eyes while it works, +1 when it is done, -1 when it refused, with one reply
   that says why and who may.
 
@@ -126,6 +128,7 @@ const chatFoot = `
   names the pull request and the commit that it is bound to. What was decided is told on the pull request too, with
   who, where and the commit.
 - An approval is for the commit that the card showed, or that the command names.
-- Whoever signalbox does not know in Gitea may only read. ` + "`link` gives a code, and `/link CODE` in a comment on any pull\n  request, from the account in Gitea, says whose the account in chat is. `link cancel`" + ` takes that back.
+- Whoever signalbox does not know in Gitea may only read. ` + "`link` gives a code, and `/link CODE` in a comment on any pull\n  request, from the account in Gitea, says whose the account in chat is. `link cancel`" + ` takes that back,
+  and ` + "`/link cancel`" + ` on a pull request ends all links to the account that writes it.
 - PATH is a glob as in a policy, such as ` + "`clusters/**`" + `, 20 at most.
 `

@@ -91,6 +91,7 @@ func Specs() []Spec {
 		{Subscribe, "", "subscribe REPO [PATH...] [sensitive]", "writers", "Show the pull requests of the repository in this room: all, or only those that change one of the paths, or with \"sensitive\" only those that somebody has to approve.", aboutRepo, parseNothing},
 		{Unsubscribe, "", "unsubscribe REPO", "writers", "Show them no longer.", aboutRepo, parseNothing},
 		{Link, "/link CODE", "", "whoever asked for the code", "Say that the account in chat that asked for the code is yours.", aboutNothing, parseCode},
+		{Link, "/link cancel", "", "whose account it is", "End what links accounts in chat to yours, all of it.", aboutNothing, parseCode},
 		{Link, "", "link", "anyone", "Get a code by which you show which account in Gitea is yours.", aboutNothing, parseCancel},
 		{Link, "", "link cancel", "whose account it is", "Take that back.", aboutNothing, parseCancel},
 		{Help, "/help", "help", "anyone", "List the commands.", aboutNothing, parseNothing},

@@ -23,6 +23,8 @@ type Ledger interface {
 	Entries(ref pull.Ref) decision.Ledger
 	// Freezes are the entries that act on all pull requests of a repository.
 	Freezes(repo int64) decision.Ledger
+	// Linked are the entries by which accounts of chats are a person's now.
+	Linked(person int64) []decision.Entry
 	Sync(ctx context.Context) error
 	// Since is when the ledger was begun. What people wrote before that was not
 	// written to it.

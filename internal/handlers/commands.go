@@ -252,6 +252,8 @@ func (r *run) link(ctx context.Context, q request) (result, error) {
 		return no("signalbox is in no chat."), nil
 	case q.place.request != nil:
 		return no("a code is written on a pull request, from the account that it is to be linked to."), nil
+	case q.Cancel:
+		return r.unlinkAll(ctx, q)
 	}
 	user, ok, err := useCode(ctx, r.Codes, q.Text, q.id, r.Now())
 	if err != nil {
@@ -263,4 +265,29 @@ func (r *run) link(ctx context.Context, q request) (result, error) {
 	e := r.entry(decision.Link, q)
 	e.User = user.String()
 	return result{entry: e, say: render.Markdown(render.LinkedTo(user, q.by))}, nil
+}
+
+// unlinkAll ends every link to the account of whoever writes it, also those that
+// they were talked into.
+func (r *run) unlinkAll(ctx context.Context, q request) (result, error) {
+	links := r.Ledger.Linked(q.by.ID)
+	if len(links) == 0 {
+		return no("no account of a chat is linked to %s. What the configuration says is changed there.", q.by.Login), nil
+	}
+	var users []string
+	for _, link := range links {
+		if link.At.After(q.at) {
+			continue
+		}
+		e := r.entry(decision.Unlink, q)
+		e.ID, e.User = q.id+"/"+link.User, link.User
+		if err := r.enter(ctx, e); err != nil {
+			return result{}, err
+		}
+		users = append(users, link.User)
+	}
+	if len(users) == 0 {
+		return no("%s was linked only after this was written. If you mean that, write it again.", q.by.Login), nil
+	}
+	return result{entry: r.entry(decision.Answered, q), say: render.Markdown(render.LinksEnded(users))}, nil
 }

@@ -143,7 +143,16 @@ func LinkHow(line string, until time.Time) Talk {
 
 // LinkedTo says that an account of a chat is a person's in Gitea.
 func LinkedTo(user chat.User, person pull.Person) Talk {
-	return Talk{Paragraph{Plain("✅ "), Code(user.ID), Plain(" is "), Strong(person.Login), Plain(" in Gitea now. What you decide here counts as theirs.")}}
+	return Talk{Paragraph{Plain("✅ "), Code(user.ID), Plain(" is "), Strong(person.Login), Plain(" in Gitea now. What you decide here counts as theirs. To end that, say "), Code("link cancel"), Plain(" in the chat, or write "), Code("/link cancel"), Plain(" on a pull request.")}}
+}
+
+// LinksEnded says which accounts of chats are a person's no longer.
+func LinksEnded(users []string) Talk {
+	p := Paragraph{Plain("Linked to you no longer:")}
+	for _, u := range users {
+		p = append(p, Plain(" "), Code(u))
+	}
+	return Talk{p}
 }
 
 // Unlinked says that an account of a chat is nobody's in Gitea any more.
