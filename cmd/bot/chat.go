@@ -29,6 +29,14 @@ const (
 	consumerOutbox = "outbox-"
 )
 
+// How long is kept what was dealt with, or never will be: all of it is of use for
+// a much shorter time, and anybody in a chat can bring more of it.
+const (
+	requestsKept = 30 * 24 * time.Hour
+	outboxKept   = 2 * 24 * time.Hour
+	codesKept    = 24 * time.Hour
+)
+
 // adapter is a connection to a chat.
 type adapter interface {
 	chat.Poster
@@ -88,13 +96,13 @@ func (a *app) wireChats(ctx context.Context, records *bus.Bucket[handlers.Record
 		}
 		c.adapters[platform], posters[platform] = made, made
 	}
-	requestBucket, err := bus.OpenBucket[handlers.Request](ctx, a.bus, bucketRequests)
+	requestBucket, err := bus.OpenBriefBucket[handlers.Request](ctx, a.bus, bucketRequests, requestsKept)
 	if err != nil {
 		return err
 	}
 	requests := &handlers.Requests{Bucket: requestBucket, Conflict: isConflict}
 	requestBucket.OnChange(requests.Change)
-	if c.outgoing, err = bus.OpenBucket[handlers.Outgoing](ctx, a.bus, bucketOutbox); err != nil {
+	if c.outgoing, err = bus.OpenBriefBucket[handlers.Outgoing](ctx, a.bus, bucketOutbox, outboxKept); err != nil {
 		return err
 	}
 	cards, err := bus.OpenBucket[handlers.Card](ctx, a.bus, bucketCards)
@@ -107,7 +115,7 @@ func (a *app) wireChats(ctx context.Context, records *bus.Bucket[handlers.Record
 	if err != nil {
 		return err
 	}
-	codes, err := bus.OpenBucket[handlers.Code](ctx, a.bus, bucketCodes)
+	codes, err := bus.OpenBriefBucket[handlers.Code](ctx, a.bus, bucketCodes, codesKept)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ const beatsMaxAge = 7 * 24 * time.Hour
 type Beats struct{ bucket *Bucket[Beat] }
 
 func openBeats(ctx context.Context, b *Bus) (*Beats, error) {
-	bucket, err := openBucket[Beat](ctx, b, "beats", beatsMaxAge)
+	bucket, err := OpenBriefBucket[Beat](ctx, b, "beats", beatsMaxAge)
 	if err != nil {
 		return nil, err
 	}

@@ -44,11 +44,12 @@ type Bucket[T any] struct {
 // every value. The view follows until the bus closes. A bucket is opened once
 // and shared; to open it again is an error.
 func OpenBucket[T any](ctx context.Context, b *Bus, name string) (*Bucket[T], error) {
-	return openBucket[T](ctx, b, name, 0)
+	return OpenBriefBucket[T](ctx, b, name, 0)
 }
 
-// openBucket opens a bucket whose values vanish after an age; zero keeps them.
-func openBucket[T any](ctx context.Context, b *Bus, name string, maxAge time.Duration) (*Bucket[T], error) {
+// OpenBriefBucket opens a bucket whose values, and whose marks of what was deleted,
+// vanish after an age.
+func OpenBriefBucket[T any](ctx context.Context, b *Bus, name string, maxAge time.Duration) (*Bucket[T], error) {
 	spec := bucketStream(name, maxAge)
 	if _, err := ensureStream(ctx, b.js, spec, b.cfg.External.Replicas); err != nil {
 		return nil, err

@@ -391,7 +391,7 @@ func TestBeatsStayBounded(t *testing.T) {
 func TestOldBeatsAreForgotten(t *testing.T) {
 	t.Parallel()
 	b := open(t, Config{})
-	k, err := openBucket[note](deadline(t), b, "brief", 300*time.Millisecond)
+	k, err := OpenBriefBucket[note](deadline(t), b, "brief", 300*time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
