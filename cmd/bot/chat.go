@@ -74,7 +74,8 @@ func (r receiver) Pressed(ctx context.Context, cause string, p chat.Press) error
 func (r receiver) put(ctx context.Context, cause string, at time.Time, p events.Payload) error {
 	e, err := events.New(cause, string(r.platform), at, p)
 	if err != nil {
-		return err
+		// What cannot be written once never can.
+		return events.Permanent(err)
 	}
 	return r.publish(ctx, e)
 }

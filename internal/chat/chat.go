@@ -148,7 +148,7 @@ type Poster interface {
 // Receiver takes what comes in. The cause names it for good, such as
 // "slack/<event id>": the same cause may come again. When a method returns nil,
 // the event is on the bus and the platform may be told that it arrived; after an
-// error it must come again.
+// error it must come again, unless the error is one of events.Permanent.
 type Receiver interface {
 	Said(ctx context.Context, cause string, m Message) error
 	Pressed(ctx context.Context, cause string, p Press) error

@@ -28,6 +28,7 @@ const (
 	resultPlain    = "plain in an encrypted room"
 	resultUnread   = "undecryptable"
 	resultRejected = "rejected"
+	resultFailed   = "failed"
 )
 
 // newMetrics makes the metrics and registers them; a nil registerer keeps them to

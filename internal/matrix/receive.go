@@ -11,6 +11,7 @@ import (
 	"maunium.net/go/mautrix/id"
 
 	"signalbox/internal/chat"
+	"signalbox/internal/events"
 )
 
 // takeEvent takes in one event of a room. It fails only when ctx ends.
@@ -42,7 +43,7 @@ func (a *Adapter) takeEvent(ctx context.Context, room id.RoomID, e *event.Event,
 	switch {
 	case e.Type != event.EventMessage && e.Type != event.EventReaction && e.Type != event.EventEncrypted:
 		return nil
-	case time.UnixMilli(e.Timestamp).Before(floor):
+	case !floor.IsZero() && time.UnixMilli(e.Timestamp).Before(floor):
 		a.metrics.received.WithLabelValues(resultOld).Inc()
 		return nil
 	case e.Type == event.EventEncrypted:
@@ -95,7 +96,7 @@ func (a *Adapter) read(ctx context.Context, e *event.Event, content *event.Messa
 		ID: e.ID.String(), Room: chatRoom(e.RoomID), Thread: content.RelatesTo.GetThreadParent().String(),
 		User: chatUser(e.Sender), Text: text, Direct: direct,
 		Link: e.RoomID.EventURI(e.ID, a.self.user.Homeserver()).MatrixToURL(),
-		At:   time.UnixMilli(e.Timestamp).UTC(),
+		At:   when(e),
 	}, true
 }
 
@@ -164,7 +165,7 @@ func (a *Adapter) pressed(ctx context.Context, e *event.Event) error {
 	}
 	p := chat.Press{
 		Room: chatRoom(e.RoomID), Message: related.EventID.String(), User: chatUser(e.Sender), Button: button,
-		At: time.UnixMilli(e.Timestamp).UTC(),
+		At: when(e),
 	}
 	return a.hand(ctx, e, resultPressed, func(ctx context.Context, cause string) error { return a.receiver.Pressed(ctx, cause, p) })
 }
@@ -188,8 +189,25 @@ func (a *Adapter) isOwn(ctx context.Context, room id.RoomID, message id.EventID)
 	return own, nil
 }
 
+// earliest is before everything that was ever said on Matrix.
+var earliest = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// when is when an event happened, as far as that is believed: its time is whatever
+// the sender's homeserver wrote. It is never later than now, for nothing may count
+// for longer because of it, and a year of more than four digits is no JSON. One that
+// cannot be says nothing, and then the event is as new as it looks from here.
+func when(e *event.Event) time.Time {
+	now := time.Now().UTC()
+	at := time.UnixMilli(e.Timestamp).UTC()
+	if at.Before(earliest) || at.After(now) {
+		return now
+	}
+	return at
+}
+
 // hand hands an event on until the receiver has taken it, or ctx ends. Nothing else
 // is taken in meanwhile: the receiver is the bus, without which nothing is decided.
+// What can never be taken is left out, or it would stop all that comes behind it.
 func (a *Adapter) hand(ctx context.Context, e *event.Event, result string, give func(ctx context.Context, cause string) error) error {
 	wait := a.limits.retry
 	for {
@@ -200,6 +218,11 @@ func (a *Adapter) hand(ctx context.Context, e *event.Event, result string, give 
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if events.IsPermanent(err) {
+			a.metrics.received.WithLabelValues(resultFailed).Inc()
+			a.log.ErrorContext(ctx, "an event can never be taken; it was left out", "room", e.RoomID.String(), "event", e.ID.String(), "sender", e.Sender.String(), "error", err)
+			return nil
 		}
 		a.log.WarnContext(ctx, "an event was not taken; it is handed on again", "room", e.RoomID.String(), "event", e.ID.String(), "error", err)
 		pause(ctx, wait)

@@ -150,7 +150,7 @@ func (a *Adapter) floor(news *mautrix.SyncJoinedRoom) (floor time.Time, came boo
 			continue
 		}
 		came = true
-		if joined := time.UnixMilli(e.Timestamp).Add(-stale); joined.After(floor) {
+		if joined := when(e).Add(-stale); joined.After(floor) {
 			floor = joined
 		}
 	}
