@@ -72,7 +72,7 @@ func (me identity) at(team, enterprise string) bool {
 
 // decodeSaid decodes the event_callback of a message to signalbox. Errors are
 // ignored and errMalformed.
-func decodeSaid(c callback, me identity) (chat.Message, error) {
+func decodeSaid(c callback, me identity, now time.Time) (chat.Message, error) {
 	var kind struct {
 		Type string `json:"type"`
 	}
@@ -95,7 +95,7 @@ func decodeSaid(c callback, me identity) (chat.Message, error) {
 		return chat.Message{}, ignored{}
 	}
 	edited := len(s.Edited) > 0 && string(s.Edited) != "null"
-	at, ok := parseTS(s.TS)
+	at, ok := parseTS(s.TS, now)
 	if !ok || s.Channel == "" || c.EventID == "" {
 		return chat.Message{}, fmt.Errorf("%w: the event %s lacks its id, its channel or its time", errMalformed, s.Type)
 	}
@@ -195,7 +195,7 @@ func decodePress(payload []byte, me identity, now time.Time) (p chat.Press, trig
 	if !ok {
 		return p, "", ignored{"the value of the button names no pull request"}
 	}
-	at, ok := parseTS(pressed.ActionTS)
+	at, ok := parseTS(pressed.ActionTS, now)
 	if !ok {
 		at = now.UTC()
 	}
@@ -212,8 +212,9 @@ func (h *holder) id() string {
 	return h.ID
 }
 
-// parseTS reads a time of Slack, such as "1355517523.000005". It is in UTC.
-func parseTS(ts string) (time.Time, bool) {
+// parseTS reads a time of Slack, such as "1355517523.000005". It is in UTC, and never
+// later than now: nothing may count for longer because clocks differ.
+func parseTS(ts string, now time.Time) (time.Time, bool) {
 	whole, part, _ := strings.Cut(ts, ".")
 	seconds, err := strconv.ParseUint(whole, 10, 64)
 	if err != nil || seconds == 0 || seconds > math.MaxInt32*2 || len(part) > 6 {
@@ -223,5 +224,9 @@ func parseTS(ts string) (time.Time, bool) {
 	if err != nil {
 		return time.Time{}, false
 	}
-	return time.Unix(int64(seconds), int64(micros)*1000).UTC(), true
+	at := time.Unix(int64(seconds), int64(micros)*1000).UTC()
+	if at.After(now) {
+		at = now.UTC()
+	}
+	return at, true
 }

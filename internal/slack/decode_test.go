@@ -82,7 +82,7 @@ func TestDecodeSaid(t *testing.T) {
 			if err := json.Unmarshal([]byte(tc.in), &c); err != nil {
 				t.Fatal(err)
 			}
-			got, err := decodeSaid(c, self)
+			got, err := decodeSaid(c, self, time.Now())
 			if !errors.Is(err, tc.err) {
 				t.Fatalf("error = %v, want %v", err, tc.err)
 			}
@@ -146,13 +146,15 @@ func TestDecodePress(t *testing.T) {
 }
 
 func TestParseTS(t *testing.T) {
+	now := time.Unix(1355517600, 0).In(time.FixedZone("", 3600))
 	for in, want := range map[string]time.Time{
 		"1355517523.000005": time.Unix(1355517523, 5000).UTC(),
 		"1355517523.5":      time.Unix(1355517523, 5e8).UTC(),
 		"1355517523":        time.Unix(1355517523, 0).UTC(),
-		"":                  {}, "0": {}, "-1.0": {}, "1.x": {}, "1.0000001": {}, "99999999999999": {}, "1e3": {}, "1.-5": {},
+		"1355517600.000001": now.UTC(), "1355517601": now.UTC(), "4294967294": now.UTC(),
+		"": {}, "0": {}, "-1.0": {}, "1.x": {}, "1.0000001": {}, "99999999999999": {}, "1e3": {}, "1.-5": {},
 	} {
-		if got, ok := parseTS(in); !got.Equal(want) || ok != !want.IsZero() {
+		if got, ok := parseTS(in, now); !got.Equal(want) || got.Location() != time.UTC || ok != !want.IsZero() {
 			t.Errorf("parseTS(%q) = %s, %t; want %s", in, got, ok, want)
 		}
 	}

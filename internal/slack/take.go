@@ -37,7 +37,7 @@ func (a *Adapter) takeEvent(ctx context.Context, payload []byte) error {
 		default:
 			return nil, ignored{}
 		}
-		m, err := decodeSaid(c, me)
+		m, err := decodeSaid(c, me, a.config.Clock())
 		return func(ctx context.Context) error { return a.receiver.Said(ctx, "slack/"+c.EventID, m) }, err
 	})
 }
