@@ -140,8 +140,8 @@ type Poster interface {
 	Post(ctx context.Context, room Room, thread, cause string, body Body) (id string, err error)
 	// Edit replaces what a message says.
 	Edit(ctx context.Context, room Room, id, cause string, body Body) error
-	// Whisper says something that only one person sees, where the platform can;
-	// else it answers like Post.
+	// Whisper says something that only one person sees, if need be in another room.
+	// Where that cannot be, it says that instead: what is whispered is secret.
 	Whisper(ctx context.Context, room Room, thread string, to User, cause string, body Body) error
 }
 

@@ -264,22 +264,6 @@ func TestReactionToWhatWasSentBefore(t *testing.T) {
 	}
 }
 
-func TestWhisperCallsOnePerson(t *testing.T) {
-	_, b, room := world(t)
-	b.start(t)
-	if err := b.adapter.Whisper(t.Context(), room, "", b.User(conformance.Bob), "test/whisper", b.Body("psst", "")); err != nil {
-		t.Fatal(err)
-	}
-	events, err := b.people[conformance.Alice].look(t.Context(), id.RoomID(room.ID))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := events[len(events)-1].Content.AsMessage().Mentions
-	if diff := cmp.Diff(&event.Mentions{UserIDs: []id.UserID{id.UserID(b.User(conformance.Bob).ID)}}, got); diff != "" {
-		t.Errorf("whom it calls (-want +got):\n%s", diff)
-	}
-}
-
 func TestEncryptedRoomWithoutEncryption(t *testing.T) {
 	server, b, room := world(t)
 	key := ""

@@ -6,7 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"maunium.net/go/mautrix"
@@ -45,15 +48,80 @@ func (a *Adapter) Edit(ctx context.Context, room chat.Room, message, cause strin
 	return err
 }
 
-// Whisper implements [chat.Poster] with an answer that everybody in the room sees
-// and that calls one person: Matrix has nothing else, but for a room of two, into
-// which people would have to be asked first.
+// notHere is what is said in the place of what one person alone may see.
+const notHere = "What only you may see is not said here, where others read it. Ask again in a room of our own: one with you and me and nobody else."
+
+// Whisper implements [chat.Poster]. What only one person sees there is in Matrix only
+// what is said in a room of two: this room or, if it has others in it, another that
+// both are in. No room is made for it, into which people would have to be asked first:
+// where there is none, everybody in the room sees why there is no answer.
 func (a *Adapter) Whisper(ctx context.Context, room chat.Room, thread string, to chat.User, cause string, body chat.Body) error {
-	content := notice(body)
-	content.Mentions.UserIDs = []id.UserID{id.UserID(to.ID)}
-	inThread(content, thread)
-	_, err := a.send(ctx, id.RoomID(room.ID), content, transaction("whisper", room.ID, to.ID, cause))
+	here, person := id.RoomID(room.ID), id.UserID(to.ID)
+	if _, err := a.speak(); err != nil {
+		return fmt.Errorf("whisper to %s: %w", person, err)
+	}
+	rooms, err := a.alone(ctx, here, person)
+	if err != nil {
+		return err
+	}
+	content := func(body chat.Body, in id.RoomID) *event.MessageEventContent {
+		c := notice(body)
+		c.Mentions.UserIDs = []id.UserID{person}
+		if in == here {
+			inThread(c, thread)
+		}
+		return c
+	}
+	for _, r := range rooms {
+		// In a room that is gone, or encrypted where that cannot be read, nothing is said.
+		if _, err := a.send(ctx, r, content(body, r), transaction("whisper", r.String(), to.ID, cause)); !errors.Is(err, chat.ErrGone) {
+			return err
+		}
+	}
+	_, err = a.send(ctx, here, content(chat.Body{Text: notHere}, here), transaction("not here", room.ID, to.ID, cause))
 	return err
+}
+
+// alone returns the rooms that signalbox and one person are in, and nobody else is in
+// or invited to: this one first, if it is one. The homeserver is asked, as what is
+// known may be older than whoever came in last.
+func (a *Adapter) alone(ctx context.Context, here id.RoomID, person id.UserID) ([]id.RoomID, error) {
+	joined, err := ask(ctx, a, "list the rooms", func(ctx context.Context) (*mautrix.RespJoinedRooms, error) { return a.client.JoinedRooms(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	rooms := joined.JoinedRooms
+	slices.SortFunc(rooms, func(x, y id.RoomID) int {
+		switch {
+		case x == y:
+			return 0
+		case x == here:
+			return -1
+		case y == here:
+			return 1
+		}
+		return strings.Compare(x.String(), y.String())
+	})
+	var alone []id.RoomID
+	for _, r := range rooms {
+		if known, _ := a.rooms.HasFetchedMembers(ctx, r); known && !a.isAlone(ctx, r, person) {
+			continue // Of many rooms this is nearly each.
+		}
+		if err := a.readRoom(ctx, r); err != nil && !permanent(err) {
+			return nil, err
+		} else if err == nil && a.isAlone(ctx, r, person) {
+			alone = append(alone, r)
+		}
+	}
+	return alone, nil
+}
+
+// isAlone reports whether nobody but signalbox and one person is in a room, as far as
+// it is known.
+func (a *Adapter) isAlone(ctx context.Context, room id.RoomID, person id.UserID) bool {
+	// It fails for no room.
+	people, _ := a.rooms.GetRoomJoinedOrInvitedMembers(ctx, room)
+	return len(people) == 2 && a.rooms.IsInRoom(ctx, room, person)
 }
 
 // notice makes the content of a message. It mentions nobody, whatever its text looks

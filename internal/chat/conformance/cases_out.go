@@ -55,13 +55,18 @@ func whisper(t *testing.T, e *env) {
 	ctx := within(t)
 	top, err := e.Say(ctx, e.in(), Alice, "shall we?")
 	must(t, err)
+	own, err := e.Direct(ctx, Alice)
+	must(t, err)
 	for thread, text := range map[string]string{"": "in the room", top: "in the thread"} {
 		must(t, e.poster.Whisper(ctx, e.room, thread, e.User(Alice), cause+"/"+text, e.Body(text, "")))
-		own, err := e.Direct(ctx, Alice)
-		must(t, err)
 		seen := slices.Concat(e.texts(ctx, t, Place{e.room, thread}), e.texts(ctx, t, Place{Room: own}))
 		if !slices.Contains(seen, text) {
 			t.Errorf("alice was whispered %q and sees %q", text, seen)
+		}
+		others, err := e.Shown(ctx, Place{e.room, thread}, Bob)
+		must(t, err)
+		if slices.ContainsFunc(others, func(s Shown) bool { return s.Text == text }) {
+			t.Errorf("alice was whispered %q and bob sees %v", text, others)
 		}
 	}
 }
