@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 
@@ -71,26 +73,30 @@ func (a *app) mayInvite(ctx context.Context, _ chat.Room, inviter chat.User) boo
 // bucketMatrix holds how far Matrix was read.
 const bucketMatrix = "matrix"
 
-// syncStore keeps how far Matrix was read. Every replica reads all of it, so the
-// one that is furthest back decides where the next start begins; what comes twice
-// is one event.
+// syncStore keeps how far Matrix was read, by homeserver and account. Every replica
+// reads all of it, and whoever wrote last decides where the next start begins: events
+// that come again by that are the same events, and each replica writes only what it has
+// handed on.
 type syncStore struct{ bucket *bus.Bucket[string] }
 
-// syncKey is the one key of the bucket.
-const syncKey = "since"
+// syncKey is where the position of an account is kept.
+func syncKey(homeserver, account string) string {
+	sum := sha256.Sum256([]byte(homeserver + " " + account))
+	return "since." + hex.EncodeToString(sum[:12])
+}
 
 // Load implements [matrix.SyncStore].
-func (s syncStore) Load(ctx context.Context) (string, error) {
+func (s syncStore) Load(ctx context.Context, homeserver, account string) (string, error) {
 	if err := s.bucket.Sync(ctx); err != nil {
 		return "", fmt.Errorf("read how far Matrix was read: %w", err)
 	}
-	token, _, _ := s.bucket.Get(syncKey)
+	token, _, _ := s.bucket.Get(syncKey(homeserver, account))
 	return token, nil
 }
 
 // Save implements [matrix.SyncStore].
-func (s syncStore) Save(ctx context.Context, token string) error {
-	if _, err := s.bucket.Set(ctx, syncKey, token); err != nil {
+func (s syncStore) Save(ctx context.Context, homeserver, account, token string) error {
+	if _, err := s.bucket.Set(ctx, syncKey(homeserver, account), token); err != nil {
 		return fmt.Errorf("keep how far Matrix was read: %w", err)
 	}
 	return nil

@@ -20,11 +20,13 @@ import (
 	"signalbox/internal/chat"
 )
 
-// SyncStore keeps the position in the homeserver's stream of events over restarts.
+// SyncStore keeps the position in a homeserver's stream of events over restarts. It is
+// one of the homeserver and the account: to any other it means nothing, or something
+// else.
 type SyncStore interface {
-	// Load returns what was saved last, or nothing.
-	Load(ctx context.Context) (string, error)
-	Save(ctx context.Context, token string) error
+	// Load returns what was saved last for an account on a homeserver, or nothing.
+	Load(ctx context.Context, homeserver, account string) (string, error)
+	Save(ctx context.Context, homeserver, account, token string) error
 }
 
 // limits are times and sizes; tests have smaller ones.
@@ -185,13 +187,6 @@ func (a *Adapter) turn(ctx context.Context) (err error) {
 
 // connect learns who signalbox is and what its rooms are like.
 func (a *Adapter) connect(ctx context.Context) error {
-	if !a.loaded {
-		since, err := a.store.Load(ctx)
-		if err != nil {
-			return fmt.Errorf("load the position: %w", err)
-		}
-		a.since, a.saved, a.loaded = since, since, true
-	}
 	me, err := ask(ctx, a, "ask who signalbox is", func(ctx context.Context) (*mautrix.RespWhoami, error) { return a.client.Whoami(ctx) })
 	if err != nil {
 		return err
@@ -203,6 +198,13 @@ func (a *Adapter) connect(ctx context.Context) error {
 		return fmt.Errorf("the token is that of device %q, but %q is configured; give the token of that login, or configure the new device", me.DeviceID, want)
 	}
 	a.client.UserID, a.client.DeviceID = me.UserID, me.DeviceID
+	if !a.loaded {
+		since, err := a.store.Load(ctx, a.config.Homeserver, me.UserID.String())
+		if err != nil {
+			return fmt.Errorf("load the position: %w", err)
+		}
+		a.since, a.saved, a.loaded = since, since, true
+	}
 	// Nobody needs a name: where there is none, the id is what it is called by.
 	name, err := ask(ctx, a, "ask for signalbox's name", func(ctx context.Context) (*mautrix.RespUserDisplayName, error) {
 		return a.client.GetDisplayName(ctx, me.UserID)

@@ -33,7 +33,7 @@ type memory struct {
 	broken error // What every call fails with, unless nil.
 }
 
-func (m *memory) Load(context.Context) (string, error) { return m.last(), m.failure() }
+func (m *memory) Load(context.Context, string, string) (string, error) { return m.last(), m.failure() }
 
 func (m *memory) failure() error {
 	m.mu.Lock()
@@ -56,7 +56,7 @@ func (m *memory) last() string {
 	return m.saved[len(m.saved)-1]
 }
 
-func (m *memory) Save(_ context.Context, token string) error {
+func (m *memory) Save(_ context.Context, _, _, token string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.broken == nil {

@@ -74,7 +74,7 @@ func (a *Adapter) save(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.limits.request)
 	defer cancel()
-	if err := a.store.Save(ctx, a.since); err != nil {
+	if err := a.store.Save(ctx, a.config.Homeserver, a.self.user.String(), a.since); err != nil {
 		a.log.WarnContext(ctx, "the position in the stream of events was not stored; after a restart events come again", "error", err)
 		return
 	}
