@@ -37,6 +37,8 @@ type limits struct {
 	retry   time.Duration // Before the first try again; it grows to a minute.
 	// patience is how long an event waits for the keys that decrypt it.
 	patience time.Duration
+	// absent is how long a message that cannot be read is not asked for again.
+	absent time.Duration
 }
 
 // stale is how old what is said may be at the start, where no position is stored,
@@ -63,9 +65,10 @@ type Adapter struct {
 	rooms    *mautrix.MemoryStateStore
 
 	// own tells of messages whether signalbox sent them; posted has the id of what
-	// was sent by its transaction.
+	// was sent by its transaction; absent are messages that cannot be read.
 	own    *lru.Cache[id.EventID, bool]
 	posted *lru.Cache[sent, id.EventID]
+	absent *lru.Cache[message, absence]
 
 	// What follows belongs to the goroutine of Run, but for what is read under mu.
 	mu      sync.Mutex
@@ -114,11 +117,13 @@ func New(config Config, store SyncStore, receiver chat.Receiver, logger *slog.Lo
 		unread: map[id.RoomID]bool{}, logged: reasonStarting,
 		limits: limits{
 			poll: 30 * time.Second, request: 20 * time.Second, recheck: 3 * time.Minute, retry: time.Second, patience: 5 * time.Minute,
+			absent: time.Minute,
 		},
 	}
 	// They fail for a size below one.
 	a.own, _ = lru.New[id.EventID, bool](remembered)
 	a.posted, _ = lru.New[sent, id.EventID](remembered)
+	a.absent, _ = lru.New[message, absence](remembered)
 	a.client, err = mautrix.NewClient(config.Homeserver, id.UserID(config.UserID), config.Token.Reveal())
 	if err != nil {
 		return nil, fmt.Errorf("matrix: the homeserver's URL is not understood: %s", a.reason(err))

@@ -136,7 +136,7 @@ func newBackend(t *testing.T, s site, encrypted bool) *backend {
 
 // quick are limits for tests.
 var quick = limits{
-	poll: 2 * time.Second, request: 10 * time.Second, recheck: 50 * time.Millisecond, retry: 20 * time.Millisecond, patience: time.Minute,
+	poll: 2 * time.Second, request: 10 * time.Second, recheck: 50 * time.Millisecond, retry: 20 * time.Millisecond, patience: time.Minute, absent: time.Minute,
 }
 
 func (b *backend) Start(ctx context.Context, receiver chat.Receiver) (chat.Poster, error) {

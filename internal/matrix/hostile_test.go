@@ -3,6 +3,9 @@ package matrix
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,5 +96,35 @@ func TestWhatCanNeverBeTaken(t *testing.T) {
 	b.put(server, room, "next", 0)
 	if diff := cmp.Diff([]string{"next"}, in.until(t, "next")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestMessagesThatCannotBeRead: what refers to one delays the others by one request.
+func TestMessagesThatCannotBeRead(t *testing.T) {
+	server, b, room := world(t)
+	in := b.start(t)
+	var requests atomic.Int64
+	b.site.gate.interfere(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, "/event/") {
+			return false
+		}
+		requests.Add(1)
+		refuse(w, http.StatusBadGateway, "{}")
+		return true
+	})
+	mallory := b.User(conformance.Mallory).ID
+	for range 3 {
+		server.Put(matrixtest.Event{Type: "m.reaction", Room: room.ID, Sender: mallory, Content: map[string]any{
+			"m.relates_to": map[string]any{"rel_type": "m.annotation", "event_id": "$reacted", "key": "👍"},
+		}})
+		server.Put(matrixtest.Event{Type: "m.room.message", Room: room.ID, Sender: mallory, Content: map[string]any{
+			"msgtype": "m.text", "body": "* x", "m.new_content": map[string]any{"msgtype": "m.text", "body": "x"},
+			"m.relates_to": map[string]any{"rel_type": "m.replace", "event_id": "$edited"},
+		}})
+	}
+	b.put(server, room, "next", 0)
+	in.until(t, "next")
+	if n := requests.Load(); n != 2 {
+		t.Errorf("there were %d requests for two messages", n)
 	}
 }

@@ -106,9 +106,7 @@ func (a *Adapter) changed(ctx context.Context, e *event.Event, now *event.Messag
 	if now == nil {
 		return nil
 	}
-	original, err := tryAgain(ctx, a, "read the message that was edited", func(ctx context.Context) (*event.Event, error) {
-		return a.fetch(ctx, e.RoomID, first)
-	})
+	original, err := once(ctx, a, "read the message that was edited", message{e.RoomID, first}, a.fetch)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -171,12 +169,12 @@ func (a *Adapter) pressed(ctx context.Context, e *event.Event) error {
 }
 
 // isOwn reports whether signalbox sent a message.
-func (a *Adapter) isOwn(ctx context.Context, room id.RoomID, message id.EventID) (bool, error) {
-	if own, ok := a.own.Get(message); ok {
+func (a *Adapter) isOwn(ctx context.Context, room id.RoomID, sent id.EventID) (bool, error) {
+	if own, ok := a.own.Get(sent); ok {
 		return own, nil
 	}
-	e, err := tryAgain(ctx, a, "read the message of a reaction", func(ctx context.Context) (*event.Event, error) {
-		return a.client.GetEvent(ctx, room, message)
+	e, err := once(ctx, a, "read the message of a reaction", message{room, sent}, func(ctx context.Context, room id.RoomID, wanted id.EventID) (*event.Event, error) {
+		return a.client.GetEvent(ctx, room, wanted)
 	})
 	if errors.Is(err, chat.ErrGone) {
 		return false, nil
@@ -184,9 +182,36 @@ func (a *Adapter) isOwn(ctx context.Context, room id.RoomID, message id.EventID)
 	if err != nil {
 		return false, err
 	}
-	own := e != nil && e.ID == message && e.Sender == a.self.user
-	a.own.Add(message, own)
+	own := e != nil && e.ID == sent && e.Sender == a.self.user
+	a.own.Add(sent, own)
 	return own, nil
+}
+
+// message is a message as somebody in a room names it. Another may name one that is
+// not there.
+type message struct {
+	room id.RoomID
+	id   id.EventID
+}
+
+// absence is why a message could not be read, and until when that is believed.
+type absence struct {
+	why   error
+	until time.Time
+}
+
+// once asks once for a message that somebody refers to, and not again for a while if
+// it cannot be had: everything else waits meanwhile, and anybody can refer to messages
+// that are not there.
+func once(ctx context.Context, a *Adapter, doing string, m message, read func(context.Context, id.RoomID, id.EventID) (*event.Event, error)) (*event.Event, error) {
+	if absent, ok := a.absent.Get(m); ok && time.Now().Before(absent.until) {
+		return nil, absent.why
+	}
+	e, err := ask(ctx, a, doing, func(ctx context.Context) (*event.Event, error) { return read(ctx, m.room, m.id) })
+	if err != nil && ctx.Err() == nil {
+		a.absent.Add(m, absence{why: err, until: time.Now().Add(a.limits.absent)})
+	}
+	return e, err
 }
 
 // earliest is before everything that was ever said on Matrix.
