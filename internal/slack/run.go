@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	slackapi "github.com/slack-go/slack"
@@ -39,12 +41,27 @@ func (a *Adapter) Run(ctx context.Context) error {
 	return parts.Wait()
 }
 
+// errPanic stands for a panic, which was logged.
+var errPanic = errors.New("a panic")
+
+// guarded makes an error of a panic, which would end the gate for Gitea and all other
+// chats too.
+func (a *Adapter) guarded(ctx context.Context, f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			a.log.ErrorContext(ctx, "a panic while talking to slack", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			err = errPanic
+		}
+	}()
+	return f()
+}
+
 // watch looks whether Slack takes the bot token: at once, soon again after a
 // failure, and then and now.
 func (a *Adapter) watch(ctx context.Context) {
 	pause := firstPause
 	for ctx.Err() == nil {
-		_, err := a.identify(ctx)
+		err := a.guarded(ctx, func() error { _, err := a.identify(ctx); return err })
 		wait := a.config.Recheck
 		limit, limited := errors.AsType[*chat.RetryError](err)
 		switch {
@@ -68,7 +85,7 @@ func (a *Adapter) listen(ctx context.Context) {
 	case <-a.known:
 	}
 	for ctx.Err() == nil {
-		err := a.session(ctx)
+		err := a.guarded(ctx, func() error { return a.session(ctx) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -104,13 +121,14 @@ func (a *Adapter) session(ctx context.Context) error {
 	// Without debugging it logs nothing; all that is to be told comes as an event.
 	client := socketmode.New(a.api, socketmode.OptionReadLimit(maxEnvelope), socketmode.OptionLog(log.New(io.Discard, "", 0)))
 	ended := make(chan error, 1)
-	go func() { ended <- client.RunContext(ctx) }()
+	go func() { ended <- a.guarded(ctx, func() error { return client.RunContext(ctx) }) }()
 	for {
 		select {
 		case err := <-ended:
 			return err
 		case e := <-client.Events:
-			a.socketEvent(ctx, client, e)
+			// After a panic it is not acknowledged, and Slack sends it again a few times.
+			_ = a.guarded(ctx, func() error { a.socketEvent(ctx, client, e); return nil })
 		}
 	}
 }

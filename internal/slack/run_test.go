@@ -235,3 +235,34 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("the calls (-want +got):\n%s", diff)
 	}
 }
+
+// panicky panics over one text.
+type panicky struct {
+	*inbox
+	text string
+}
+
+func (p panicky) Said(ctx context.Context, cause string, m chat.Message) error {
+	if m.Text == p.text {
+		panic("over " + m.Text)
+	}
+	return p.inbox.Said(ctx, cause, m)
+}
+
+// TestPanic: one over a message ends nothing, not even the connection.
+func TestPanic(t *testing.T) {
+	w := newWorkspace(t, slacktest.Options{}, false)
+	got, log := newInbox(), new(journal)
+	_, err := w.run(t.Context(), panicky{got, "boom"}, slog.New(slog.NewTextHandler(log, nil)))
+	must(t, err)
+	room, err := w.Room(t.Context(), "deploy")
+	must(t, err)
+	w.Command(room.ID, w.people[conformance.Alice], "boom")
+	fine := w.Command(room.ID, w.people[conformance.Alice], "status")
+	if d := got.next(t); d.Message.ID != fine {
+		t.Errorf("got %+v, want %s", d, fine)
+	}
+	if n := w.Calls("apps.connections.open"); n != 1 || !strings.Contains(log.String(), "over boom") || !strings.Contains(log.String(), "run_test.go") {
+		t.Errorf("after %d connections that was logged:\n%s", n, log)
+	}
+}
