@@ -49,6 +49,10 @@ type said struct {
 	TS          string          `json:"ts"`
 	ThreadTS    string          `json:"thread_ts"`
 	Edited      json.RawMessage `json:"edited"`
+	// UserTeam and SourceTeam are the workspace of the person, in a channel that is
+	// shared with another; else they may be missing.
+	UserTeam   string `json:"user_team"`
+	SourceTeam string `json:"source_team"`
 }
 
 // slackbot is the user who says what people told it to repeat.
@@ -69,6 +73,22 @@ func (c callback) mine(me identity) bool {
 func (me identity) at(team, enterprise string) bool {
 	return team != "" && team == me.team || enterprise != "" && enterprise == me.enterprise
 }
+
+// person is who a user is. Somebody of another workspace, with whom a channel is shared,
+// is nobody that the configuration names by the id alone. So is somebody of another
+// workspace of the same organization: an event does not tell whose it is.
+func (me identity) person(user string, teams ...string) chat.User {
+	for _, team := range teams {
+		if team != "" && !me.at(team, team) {
+			user = team + "/" + user
+			break
+		}
+	}
+	return chat.User{Platform: chat.Slack, ID: user}
+}
+
+// member is what Slack calls a person, of whatever workspace.
+func member(u chat.User) string { return u.ID[strings.LastIndexByte(u.ID, '/')+1:] }
 
 // decodeSaid decodes the event_callback of a message to signalbox. Errors are
 // ignored and errMalformed.
@@ -101,7 +121,7 @@ func decodeSaid(c callback, me identity, now time.Time) (chat.Message, error) {
 	}
 	m := chat.Message{
 		ID: s.TS, Room: chat.Room{Platform: chat.Slack, ID: s.Channel},
-		User: chat.User{Platform: chat.Slack, ID: s.User},
+		User: me.person(s.User, s.UserTeam, s.SourceTeam),
 		Text: clean(s.Text, me.user), Direct: direct, Edited: edited, At: at,
 	}
 	if s.ThreadTS != s.TS {
@@ -146,7 +166,7 @@ type interaction struct {
 	TriggerID  string  `json:"trigger_id"`
 	Team       *holder `json:"team"`
 	Enterprise *holder `json:"enterprise"`
-	User       holder  `json:"user"`
+	User       presser `json:"user"`
 	Channel    holder  `json:"channel"`
 	Container  struct {
 		MessageTS string `json:"message_ts"`
@@ -156,6 +176,12 @@ type interaction struct {
 
 type holder struct {
 	ID string `json:"id"`
+}
+
+// presser is who pressed a button, with their workspace.
+type presser struct {
+	ID     string `json:"id"`
+	TeamID string `json:"team_id"`
 }
 
 type action struct {
@@ -201,7 +227,7 @@ func decodePress(payload []byte, me identity, now time.Time) (p chat.Press, trig
 	}
 	return chat.Press{
 		Room: chat.Room{Platform: chat.Slack, ID: in.Channel.ID}, Message: in.Container.MessageTS,
-		User: chat.User{Platform: chat.Slack, ID: in.User.ID}, Button: button, Ref: ref, Head: head, At: at,
+		User: me.person(in.User.ID, in.User.TeamID), Button: button, Ref: ref, Head: head, At: at,
 	}, in.TriggerID, nil
 }
 

@@ -35,7 +35,8 @@ func TestDecodeSaid(t *testing.T) {
 		Link: "https://example.slack.com/archives/C0DEPLOY/p1355517523000005",
 		At:   time.Date(2012, 12, 14, 20, 38, 43, 5000, time.UTC),
 	}
-	threaded, edited, direct := want, want, want
+	threaded, edited, direct, foreign := want, want, want, want
+	foreign.User.ID = "T1/U0ALICE"
 	threaded.Thread = "1355517000.000001"
 	threaded.Link += "?cid=C0DEPLOY&thread_ts=1355517000.000001"
 	edited.Edited = true
@@ -53,6 +54,10 @@ func TestDecodeSaid(t *testing.T) {
 		{"mention in a thread", event(`{"type":"app_mention","thread_ts":"1355517000.000001",` + spoken + `}`), threaded, nil},
 		{"edited into a mention", event(`{"type":"app_mention","edited":{"user":"U0ALICE","ts":"1"},` + spoken + `}`), edited, nil},
 		{"not edited", event(`{"type":"app_mention","edited":null,` + spoken + `}`), want, nil},
+		{"of one's own in a shared channel", event(`{"type":"app_mention","user_team":"T0","source_team":"T0",` + spoken + `}`), want, nil},
+		{"of one's own organization in a shared channel", event(`{"type":"app_mention","user_team":"E0",` + spoken + `}`), want, nil},
+		{"of a guest in a shared channel", event(`{"type":"app_mention","user_team":"T1","source_team":"T1",` + spoken + `}`), foreign, nil},
+		{"of a guest, by the source", event(`{"type":"app_mention","user_team":"T0","source_team":"T1",` + spoken + `}`), foreign, nil},
 		{"direct", event(`{"type":"message","channel_type":"im",` + inDirect + `}`), direct, nil},
 		{"direct, told by the id", event(`{"type":"message",` + inDirect + `}`), direct, nil},
 		{"of the organization", strings.Replace(event(`{"type":"app_mention",`+spoken+`}`), `"team_id":"T0","enterprise_id":null`, `"team_id":null,"enterprise_id":"E0"`, 1), want, nil},
@@ -103,7 +108,8 @@ func TestDecodePress(t *testing.T) {
 		Ref: pull.Ref{RepoID: 7, Number: 12}, Head: "c0ffee", At: time.Date(2012, 12, 14, 20, 40, 0, 0, time.UTC),
 	}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	details, timeless := want, want
+	details, timeless, foreign := want, want, want
+	foreign.User.ID = "T1/U0BOB"
 	details.Button, timeless.At = chat.ButtonDetails, now
 	for _, tc := range []struct {
 		name, old, new string
@@ -113,6 +119,8 @@ func TestDecodePress(t *testing.T) {
 	}{
 		{name: "approve", want: want},
 		{name: "details, without the prefix", old: "signalbox:approve", new: "details", want: details},
+		{name: "by one's own in a shared channel", old: `"name":"bob"`, new: `"team_id":"T0"`, want: want},
+		{name: "by a guest in a shared channel", old: `"name":"bob"`, new: `"team_id":"T1"`, want: foreign},
 		{name: "no time", old: "1355517600.000000", want: timeless},
 		{name: "of the organization", old: `{"id":"T0"},"enterprise":null`, new: `null,"enterprise":{"id":"E0"}`, want: want},
 		{name: "another interaction", old: "block_actions", new: "view_submission", skipped: true},

@@ -93,13 +93,13 @@ func (a *Adapter) Whisper(ctx context.Context, room chat.Room, thread string, to
 		// signalbox cannot be.
 		_, err := a.Post(ctx, room, thread, cause, body)
 		if errors.Is(err, chat.ErrGone) {
-			return a.tell(ctx, to.ID, cause, body)
+			return a.tell(ctx, member(to), cause, body)
 		}
 		return err
 	}
 	err := a.ephemeral(ctx, room, thread, to, cause, body)
 	if errors.Is(err, chat.ErrGone) {
-		return a.tell(ctx, to.ID, cause, body)
+		return a.tell(ctx, member(to), cause, body)
 	}
 	return err
 }
@@ -124,7 +124,7 @@ func (a *Adapter) ephemeral(ctx context.Context, room chat.Room, thread string, 
 	}
 	var id string
 	err = a.call(ctx, "chat.postEphemeral", func(ctx context.Context) (err error) {
-		id, err = a.api.PostEphemeralContext(ctx, room.ID, to.ID, options...)
+		id, err = a.api.PostEphemeralContext(ctx, room.ID, member(to), options...)
 		return err
 	})
 	if err == nil {

@@ -312,3 +312,19 @@ func TestWhisper(t *testing.T) {
 		t.Errorf("whisper to nobody: %v, want ErrGone", err)
 	}
 }
+
+// TestWhisperToAGuest: Slack knows people of other workspaces by the id alone.
+func TestWhisperToAGuest(t *testing.T) {
+	w := newWorkspace(t, slacktest.Options{}, false)
+	a, err := w.run(t.Context(), newInbox(), nil)
+	must(t, err)
+	room, err := w.Room(t.Context(), "deploy")
+	must(t, err)
+	guest := chat.User{Platform: chat.Slack, ID: "T1/" + w.User(conformance.Alice).ID}
+	must(t, a.Whisper(t.Context(), room, "", guest, "test/cause", w.Body("psst", "")))
+	shown, err := w.Shown(t.Context(), conformance.Place{Room: room}, conformance.Alice)
+	must(t, err)
+	if len(shown) != 1 || shown[0].Text != "psst" {
+		t.Errorf("the guest sees %v", shown)
+	}
+}
