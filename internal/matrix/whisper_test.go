@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,9 +22,9 @@ func (b *backend) last(t *testing.T, room chat.Room, who conformance.Person) *ev
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := len(events) - 1; i >= 0; i-- {
-		if events[i].Sender == b.plain.UserID {
-			return events[i].Content.AsMessage()
+	for _, e := range slices.Backward(events) {
+		if e.Sender == b.plain.UserID {
+			return e.Content.AsMessage()
 		}
 	}
 	return &event.MessageEventContent{}
