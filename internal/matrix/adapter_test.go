@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"maunium.net/go/mautrix"
 	"maunium.net/go/mautrix/event"
 	"maunium.net/go/mautrix/id"
 
@@ -143,27 +144,37 @@ func invitations(t *testing.T, world func(*testing.T) *backend) {
 		name  string
 		joins bool
 		// other says that the alias is that of another room.
-		other  bool
+		other bool
+		// who invites, and whether to a talk of two.
+		who    conformance.Person
+		direct bool
 		config func(c *Config, alias, room string)
 	}{
-		{"by id", true, false, func(c *Config, _, room string) { c.Rooms = []string{room} }},
-		{"by alias", true, false, func(c *Config, alias, _ string) { c.Rooms = []string{"#gone" + alias[1:], alias} }},
-		{"alias of another room", false, true, func(c *Config, alias, _ string) { c.Rooms = []string{alias} }},
-		{"by who invites", true, false, func(c *Config, _, room string) {
+		{"by id", true, false, conformance.Alice, false, func(c *Config, _, room string) { c.Rooms = []string{room} }},
+		{"by alias", true, false, conformance.Alice, false, func(c *Config, alias, _ string) { c.Rooms = []string{"#gone" + alias[1:], alias} }},
+		{"alias of another room", false, true, conformance.Alice, false, func(c *Config, alias, _ string) { c.Rooms = []string{alias} }},
+		{"by who invites", true, false, conformance.Alice, false, func(c *Config, _, room string) {
 			c.Allowed = func(_ context.Context, r chat.Room, inviter chat.User) bool {
 				return r == chat.Room{Platform: chat.Matrix, ID: room} && strings.HasPrefix(inviter.ID, "@alice")
 			}
 		}},
-		{"nobody asked for it", false, false, func(*Config, string, string) {}},
+		{"to a talk of two", true, false, conformance.Alice, true, func(*Config, string, string) {}},
+		{"to a talk of two, by a stranger", false, false, conformance.Mallory, true, func(*Config, string, string) {}},
+		{"nobody asked for it", false, false, conformance.Alice, false, func(*Config, string, string) {}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			ctx, b := t.Context(), world(t)
-			alice := b.people[conformance.Alice].client
-			elsewhere, err := alice.CreateRoom(ctx, b.request("elsewhere"))
+			client := b.people[tc.who].client
+			if tc.who == conformance.Mallory {
+				leaveAll(t, client)
+			}
+			elsewhere, err := client.CreateRoom(ctx, b.request("elsewhere"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			made, err := alice.CreateRoom(ctx, b.request("new", b.plain.UserID))
+			request := b.request("new", b.plain.UserID)
+			request.IsDirect = tc.direct
+			made, err := client.CreateRoom(ctx, request)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,8 +182,8 @@ func invitations(t *testing.T, world func(*testing.T) *backend) {
 			if tc.other {
 				named = elsewhere.RoomID
 			}
-			alias := "#ops-" + alice.UserID.String()[1:]
-			if _, err := alice.CreateAlias(ctx, id.RoomAlias(alias), named); err != nil {
+			alias := "#ops-" + client.UserID.String()[1:]
+			if _, err := client.CreateAlias(ctx, id.RoomAlias(alias), named); err != nil {
 				t.Fatal(err)
 			}
 			b.config.Allowed = nil
@@ -183,7 +194,7 @@ func invitations(t *testing.T, world func(*testing.T) *backend) {
 				want = event.MembershipJoin
 			}
 			err = poll(ctx, func() (bool, error) {
-				state, err := alice.StateAsArray(ctx, made.RoomID)
+				state, err := client.StateAsArray(ctx, made.RoomID)
 				if err != nil {
 					return false, err
 				}
@@ -201,6 +212,20 @@ func invitations(t *testing.T, world func(*testing.T) *backend) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// leaveAll makes somebody a stranger.
+func leaveAll(t *testing.T, client *mautrix.Client) {
+	t.Helper()
+	joined, err := client.JoinedRooms(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, room := range joined.JoinedRooms {
+		if _, err := client.LeaveRoom(t.Context(), room); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -30,8 +30,9 @@ type Config struct {
 	// Rooms are ids ("!abc:example.org") and aliases ("#ops:example.org") of the
 	// rooms that signalbox joins when it is invited.
 	Rooms []string
-	// Allowed says of an invitation to any other room, such as a direct one, whether
-	// it is followed. Nil follows none.
+	// Allowed says of an invitation to any other room whether it is followed, beside
+	// those to a talk of two by somebody who is in a room with signalbox. Nil follows
+	// none.
 	Allowed func(ctx context.Context, room chat.Room, inviter chat.User) bool
 	// Prefix is what a message to signalbox begins with. Empty means [DefaultPrefix].
 	Prefix string

@@ -16,12 +16,12 @@ import (
 
 // invited follows an invitation or turns it down. It fails only when ctx ends.
 func (a *Adapter) invited(ctx context.Context, room id.RoomID, invite *mautrix.SyncInvitedRoom) error {
-	inviter, ok := a.inviter(invite)
+	inviter, direct, ok := a.inviter(invite)
 	if !ok {
 		return nil
 	}
 	log := a.log.With("room", room.String(), "inviter", inviter.String())
-	allowed, err := a.allowed(ctx, room, inviter)
+	allowed, err := a.allowed(ctx, room, inviter, direct)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -48,22 +48,30 @@ func (a *Adapter) invited(ctx context.Context, room id.RoomID, invite *mautrix.S
 	return ctx.Err()
 }
 
-// inviter returns who invites.
-func (a *Adapter) inviter(invite *mautrix.SyncInvitedRoom) (id.UserID, bool) {
+// inviter returns who invites, and whether it is to a talk of two.
+func (a *Adapter) inviter(invite *mautrix.SyncInvitedRoom) (inviter id.UserID, direct, ok bool) {
 	if invite == nil {
-		return "", false
+		return "", false, false
 	}
 	for _, e := range invite.State.Events {
 		if e != nil && e.Type.Type == event.StateMember.Type && e.GetStateKey() == a.self.user.String() && membership(e) == event.MembershipInvite {
-			return e.Sender, true
+			direct, _ := e.Content.Raw["is_direct"].(bool)
+			return e.Sender, direct, true
 		}
 	}
-	return "", false
+	return "", false, false
+}
+
+// meets reports whether somebody is in a room that signalbox is in.
+func (a *Adapter) meets(ctx context.Context, person id.UserID) bool {
+	joined, err := ask(ctx, a, "list the rooms", func(ctx context.Context) (*mautrix.RespJoinedRooms, error) { return a.client.JoinedRooms(ctx) })
+	return err == nil && slices.ContainsFunc(joined.JoinedRooms, func(r id.RoomID) bool { return a.rooms.IsInRoom(ctx, r, person) })
 }
 
 // allowed reports whether signalbox may follow an invitation. An alias is looked up:
-// what an invitation says of its room is what the inviter's homeserver says.
-func (a *Adapter) allowed(ctx context.Context, room id.RoomID, inviter id.UserID) (bool, error) {
+// what an invitation says of its room is what the inviter's homeserver says. Whoever
+// is in a room with signalbox may talk to it alone, as they do for their first link.
+func (a *Adapter) allowed(ctx context.Context, room id.RoomID, inviter id.UserID, direct bool) (bool, error) {
 	if slices.Contains(a.config.Rooms, room.String()) {
 		return true, nil
 	}
@@ -81,6 +89,9 @@ func (a *Adapter) allowed(ctx context.Context, room id.RoomID, inviter id.UserID
 		if err != nil && !errors.Is(err, chat.ErrGone) {
 			problems = append(problems, err)
 		}
+	}
+	if direct && a.meets(ctx, inviter) {
+		return true, nil
 	}
 	if a.config.Allowed != nil && a.config.Allowed(ctx, chatRoom(room), chatUser(inviter)) {
 		return true, nil

@@ -136,6 +136,9 @@ func (s *Server) create(c call) any {
 	for _, who := range invited {
 		if user, ok := who.(string); ok {
 			s.setMember(r, c.user, user, "invite")
+			if c.body["is_direct"] == true {
+				r.state["m.room.member "+user].Content["is_direct"] = true
+			}
 		}
 	}
 	return map[string]any{"room_id": r.id}
