@@ -165,6 +165,11 @@ func invitations(t *testing.T, world func(*testing.T) *backend) {
 		t.Run(tc.name, func(t *testing.T) {
 			ctx, b := t.Context(), world(t)
 			client := b.people[tc.who].client
+			if tc.direct {
+				if _, err := b.Room(ctx, "common"); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if tc.who == conformance.Mallory {
 				leaveAll(t, client)
 			}
