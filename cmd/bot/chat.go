@@ -125,7 +125,7 @@ func (a *app) wireChats(ctx context.Context, records *bus.Bucket[handlers.Record
 	for platform, poster := range posters {
 		c.cards[platform] = &handlers.Cards{
 			Platform: platform, Poster: poster, Records: records, Subscriptions: subscriptions,
-			Store: cards, Index: cardIndex, Forge: a.forge, Log: a.log,
+			Store: cards, Conflict: isConflict, Index: cardIndex, Forge: a.forge, Now: time.Now, Log: a.log,
 		}
 	}
 	people := handlers.NewPeople(a.forge, time.Now)

@@ -19,6 +19,7 @@ func TestChatOverARestart(t *testing.T) {
 	number := l.open("cdi", clusterChange)
 	l.shows(number, "success", "pending")
 	card := l.card(number)
+	l.seen(number, l.head(number))
 	m := l.says("alice", fmt.Sprintf("approve home-gitops#%d", number))
 	l.stop()
 	l.open2()
@@ -42,6 +43,7 @@ func TestChatRefusals(t *testing.T) {
 	number := l.open("cdi", clusterChange)
 	l.shows(number, "success", "pending")
 	l.card(number)
+	l.seen(number, l.head(number))
 	name := fmt.Sprintf("home-gitops#%d", number)
 	for text, want := range map[string]string{
 		"":                     "approve PULL",

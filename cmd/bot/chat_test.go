@@ -12,6 +12,7 @@ import (
 	"signalbox/internal/chat"
 	"signalbox/internal/config"
 	"signalbox/internal/decision"
+	"signalbox/internal/handlers"
 	"signalbox/internal/pull"
 )
 
@@ -104,6 +105,8 @@ type lounge struct {
 	parlor *parlor
 	room   chat.Room
 	heard  int
+	// ended is a card that was, and counts no more.
+	ended string
 }
 
 func person(id string) chat.User { return chat.User{Platform: chat.Slack, ID: id} }
@@ -168,11 +171,11 @@ func (l *lounge) hears(m chat.Message, texts ...string) said {
 func (l *lounge) card(number int64, texts ...string) said {
 	l.t.Helper()
 	var card said
-	cause := fmt.Sprintf("card/%s/%d.%d", l.room, l.repo.ID, number)
+	cause := fmt.Sprintf("card/%s/%d.%d/", l.room, l.repo.ID, number)
 	l.eventually(fmt.Sprintf("the card of %d says %q", number, texts), func() string {
 		var cards []said
 		for _, s := range l.parlor.in(l.room) {
-			if s.cause == cause {
+			if strings.HasPrefix(s.cause, cause) && s.id != l.ended {
 				cards = append(cards, s)
 			}
 		}
@@ -188,6 +191,29 @@ func (l *lounge) card(number int64, texts ...string) said {
 		return ""
 	})
 	return card
+}
+
+// seen waits until signalbox knows that the room has seen the head of a pull
+// request.
+func (l *lounge) seen(number int64, head string) handlers.Card {
+	l.t.Helper()
+	var card handlers.Card
+	l.eventually("the room is known to have seen "+head, func() string {
+		card, _ = l.app.chats.handler.Cards.In(l.room, l.ref(number))
+		if card.Head != head || card.Since.IsZero() || card.Sum == "" {
+			return fmt.Sprintf("it has %+v", card)
+		}
+		return ""
+	})
+	return card
+}
+
+// head is that of a pull request.
+func (l *lounge) head(number int64) string {
+	l.t.Helper()
+	p, err := l.eyes.Pull(l.t.Context(), l.repo, number)
+	l.must(err)
+	return p.Head.SHA
 }
 
 // answers are what is said in the thread of a card.
@@ -217,6 +243,7 @@ func TestChatDecides(t *testing.T) {
 
 	p, err := l.eyes.Pull(t.Context(), l.repo, number)
 	l.must(err)
+	l.seen(number, p.Head.SHA)
 	l.hears(l.says("alice", "approve "+name), "done", p.Head.SHA[:10], "Move the profile")
 	l.shows(number, "success", "success", "Clear to merge")
 	l.card(number, "Clear to merge")
@@ -287,6 +314,27 @@ func TestStaleButton(t *testing.T) {
 	if n := len(l.app.ledger.Entries(old.Ref).Approvals()); n != 1 {
 		t.Errorf("there are %d approvals", n)
 	}
+}
+
+// TestReopened: a pull request that is open again has a card that says so.
+func TestReopened(t *testing.T) {
+	l := newLounge(t)
+	number := l.open("cdi", clusterChange)
+	l.card(number, "Waiting for 1 approval rule", "Approve")
+	l.must(l.forge.SetOpen(t.Context(), l.repo, number, "bob", false))
+	first := l.card(number, "without a merge")
+	l.eventually("the card is forgotten", func() string {
+		if _, ok := l.app.chats.handler.Cards.In(l.room, l.ref(number)); ok {
+			return "it is known"
+		}
+		return ""
+	})
+	l.must(l.forge.SetOpen(t.Context(), l.repo, number, "bob", true))
+	l.ended = first.id
+	l.card(number, "Waiting for 1 approval rule", "Approve")
+	head := l.head(number)
+	l.seen(number, head)
+	l.hears(l.says("alice", fmt.Sprintf("approve home-gitops#%d", number)), "done", head[:10])
 }
 
 var codeLine = regexp.MustCompile(`/link [A-Z2-7]+`)
@@ -369,7 +417,7 @@ func TestChatThatIsDown(t *testing.T) {
 	down = false
 	l.parlor.mu.Unlock()
 	card := l.card(number, "Clear to merge")
-	if card.edits != 0 {
+	if card.edits > 1 { // Once: nobody knows whether a post that failed was taken.
 		t.Errorf("the card was posted and then edited %d times", card.edits)
 	}
 }

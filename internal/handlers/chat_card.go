@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"signalbox/internal/chat"
 	"signalbox/internal/events"
@@ -23,13 +25,19 @@ import (
 type Card struct {
 	Room chat.Room `json:"room"`
 	Ref  pull.Ref  `json:"ref"`
-	// Message is its id on the platform.
+	// Message is its id on the platform, or empty while it is not known whether it
+	// was posted.
 	Message string `json:"message"`
-	// Sum identifies what it says.
+	// Post tells this card from former ones of the same pull request in the room,
+	// which were ended or lost. A platform shows nothing for a cause that it knows.
+	Post string `json:"post,omitempty"`
+	// Sum identifies what it says, or is empty while that is not certain.
 	Sum string `json:"sum"`
-	// Head is the commit that it shows.
-	Head string    `json:"head"`
-	Repo pull.Repo `json:"repo"`
+	// Head is the commit that it shows, Since when it certainly does. Since is zero
+	// while it may show another.
+	Head  string    `json:"head"`
+	Since time.Time `json:"since,omitzero"`
+	Repo  pull.Repo `json:"repo"`
 	// Told are the answers in its thread that were given for this head.
 	Told []string `json:"told,omitempty"`
 }
@@ -70,7 +78,9 @@ func (x *CardIndex) Change(_ string, before, after *Card) {
 	defer x.mu.Unlock()
 	if before != nil {
 		delete(x.byRef[before.Ref], before.Room)
-		delete(x.byMessage, shownAt{before.Room, before.Message})
+		if before.Message != "" {
+			delete(x.byMessage, shownAt{before.Room, before.Message})
+		}
 		if len(x.byRef[before.Ref]) == 0 {
 			delete(x.byRef, before.Ref)
 		}
@@ -80,7 +90,9 @@ func (x *CardIndex) Change(_ string, before, after *Card) {
 			x.byRef[after.Ref] = map[chat.Room]Card{}
 		}
 		x.byRef[after.Ref][after.Room] = *after
-		x.byMessage[shownAt{after.Room, after.Message}] = *after
+		if after.Message != "" {
+			x.byMessage[shownAt{after.Room, after.Message}] = *after
+		}
 	}
 }
 
@@ -89,15 +101,15 @@ func (x *CardIndex) At(room chat.Room, message string) (Card, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	c, ok := x.byMessage[shownAt{room, message}]
-	return c, ok && message != ""
+	return c, ok
 }
 
-// In returns the card of a pull request in a room.
+// In returns the card of a pull request in a room, if one was posted there.
 func (x *CardIndex) In(room chat.Room, ref pull.Ref) (Card, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	c, ok := x.byRef[ref][room]
-	return c, ok
+	return c, ok && c.Message != ""
 }
 
 // rooms returns the rooms of a platform with a card of a pull request.
@@ -122,9 +134,12 @@ type Cards struct {
 	Records       Records
 	Subscriptions *Subscriptions
 	Store         CardStore
-	Index         *CardIndex
-	Forge         PullReader
-	Log           *slog.Logger
+	// Conflict reports that a card was written by somebody else meanwhile.
+	Conflict func(error) bool
+	Index    *CardIndex
+	Forge    PullReader
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // Handle makes the cards of a pull request true; key is that of its record.
@@ -174,42 +189,82 @@ func (h *Cards) each(ctx context.Context, rooms []chat.Room, do func(context.Con
 	return errors.Join(errs...)
 }
 
-// show posts or edits the card of an open pull request in a room.
+// show posts or edits the card of an open pull request in a room. Before the
+// platform is asked, it is written down that what the card shows is not certain:
+// whoever ends in between has it shown again.
 func (h *Cards) show(ctx context.Context, room chat.Room, r *Record) error {
 	p := r.Inputs.Snapshot.Pull
 	body := render.ChatBody(h.Platform, render.Card(render.CardOf{Pull: p, Verdict: &r.Verdict, State: pull.Open}))
 	key := cardKey(room, p.Ref())
 	card, revision, known := h.Store.Get(key)
-	fresh := Card{Room: room, Ref: p.Ref(), Message: card.Message, Sum: bodySum(body), Head: p.Head.SHA, Repo: p.Repo}
-	if card.Head == p.Head.SHA {
-		fresh.Told = card.Told
+	fresh := Card{Room: room, Ref: p.Ref(), Message: card.Message, Post: card.Post, Head: p.Head.SHA, Repo: p.Repo}
+	if card.Head == fresh.Head {
+		fresh.Since, fresh.Told = card.Since, card.Told
 	}
-	var err error
-	switch {
-	case known && card.Sum == fresh.Sum && card.Head == fresh.Head:
-	case known:
-		err = h.Poster.Edit(ctx, room, card.Message, "card/"+fresh.Sum, body)
-	default:
-		fresh.Message, err = h.Poster.Post(ctx, room, "", "card/"+room.String()+"/"+p.Ref().String(), body)
+	sum := bodySum(body)
+	if known && card.Sum == sum && !fresh.Since.IsZero() {
+		fresh.Sum = sum
+		return h.news(ctx, key, fresh, revision, &r.Verdict)
+	}
+	if fresh.Message == "" && fresh.Post == "" {
+		fresh.Post = rand.Text()
+	}
+	revision, err := h.Store.Put(ctx, key, fresh, revision)
+	if err != nil {
+		return fmt.Errorf("keep the card: %w", err)
+	}
+	if fresh.Message == "" {
+		fresh.Message, err = h.Poster.Post(ctx, room, "", "card/"+room.String()+"/"+p.Ref().String()+"/"+fresh.Post, body)
+	}
+	if err == nil && known {
+		// Also what was just posted: it may have been answered with a message from
+		// before, that says something else.
+		err = h.Poster.Edit(ctx, room, fresh.Message, editCause(sum, revision), body)
 	}
 	if errors.Is(err, chat.ErrGone) || errors.Is(err, chat.ErrTooLong) {
-		return h.lost(ctx, key, known, room, err)
+		return h.lost(ctx, key, room, err)
 	}
 	if err != nil {
 		return err
 	}
-	tell := h.news(&fresh, card.Told, &r.Verdict)
-	if known && card.Sum == fresh.Sum && card.Head == fresh.Head && tell == "" {
-		return nil
+	fresh.Sum = sum
+	if fresh.Since.IsZero() {
+		fresh.Since = h.Now().UTC()
 	}
-	// The card before the answer in its thread, which has a cause of its own.
-	if _, err := h.Store.Put(ctx, key, fresh, revision); err != nil {
+	revision, err = h.Store.Put(ctx, key, fresh, revision)
+	if h.Conflict(err) {
+		err = errors.Join(err, h.doubt(ctx, key, fresh))
+	}
+	if err != nil {
 		return fmt.Errorf("keep the card: %w", err)
 	}
-	if tell == "" {
-		return nil
+	// The card before the answer in its thread, which has a cause of its own.
+	return h.news(ctx, key, fresh, revision, &r.Verdict)
+}
+
+// editCause names one edit. To say again what a card has said before is another.
+func editCause(sum string, revision uint64) string {
+	return fmt.Sprintf("card/%s/%d", sum, revision)
+}
+
+// doubt writes down that what a message shows is not certain, because it was
+// edited while somebody else did the same: which came last, only the platform
+// knows.
+func (h *Cards) doubt(ctx context.Context, key string, edited Card) error {
+	for {
+		card, revision, ok := h.Store.Get(key)
+		switch {
+		case !ok:
+			card = edited // It was ended, and is to be ended again.
+		case card.Message != "" && card.Message != edited.Message:
+			return nil
+		}
+		card.Message, card.Sum, card.Since = edited.Message, "", time.Time{}
+		_, err := h.Store.Put(ctx, key, card, revision)
+		if !h.Conflict(err) {
+			return err
+		}
 	}
-	return h.tell(ctx, fresh, tell, newsTalk(tell, &r.Verdict))
 }
 
 // Names of what is told in the thread of a card.
@@ -231,9 +286,9 @@ func newsTalk(news string, v *policy.Verdict) render.Talk {
 	}
 }
 
-// news returns what became of a pull request that deserves an answer in the
-// thread, once for each head, or nothing.
-func (*Cards) news(c *Card, told []string, v *policy.Verdict) string {
+// news tells in the thread what became of a pull request, once for each head. It
+// is kept as told after it was: told again, the same cause shows nothing new.
+func (h *Cards) news(ctx context.Context, key string, c Card, revision uint64, v *policy.Verdict) error {
 	state := v.State()
 	news := ""
 	switch {
@@ -244,11 +299,17 @@ func (*Cards) news(c *Card, told []string, v *policy.Verdict) string {
 	case state == policy.Blocked:
 		news = newsBlocked
 	}
-	if news == "" || slices.Contains(told, news) && slices.Contains(c.Told, news) {
-		return ""
+	if news == "" || slices.Contains(c.Told, news) {
+		return nil
+	}
+	if err := h.tell(ctx, c, news, newsTalk(news, v)); err != nil {
+		return err
 	}
 	c.Told = append(slices.Clone(c.Told), news)
-	return news
+	if _, err := h.Store.Put(ctx, key, c, revision); err != nil {
+		return fmt.Errorf("keep what was told: %w", err)
+	}
+	return nil
 }
 
 func (h *Cards) tell(ctx context.Context, c Card, news string, talk render.Talk) error {
@@ -264,7 +325,7 @@ func (h *Cards) tell(ctx context.Context, c Card, news string, talk render.Talk)
 // end shows what became of a pull request that is not open any more.
 func (h *Cards) end(ctx context.Context, room chat.Room, ref pull.Ref) error {
 	key := cardKey(room, ref)
-	card, _, ok := h.Store.Get(key)
+	card, revision, ok := h.Store.Get(key)
 	if !ok {
 		return nil
 	}
@@ -277,27 +338,32 @@ func (h *Cards) end(ctx context.Context, room chat.Room, ref pull.Ref) error {
 	case p.State == pull.Open:
 		return nil // It is open again, and evaluated soon.
 	}
+	if card.Message == "" {
+		return h.forget(ctx, key) // As far as is known, it was never posted.
+	}
+	card.Sum, card.Since = "", time.Time{}
+	if revision, err = h.Store.Put(ctx, key, card, revision); err != nil {
+		return fmt.Errorf("keep the card: %w", err)
+	}
 	body := render.ChatBody(h.Platform, render.Card(render.CardOf{Pull: p, State: p.State}))
-	err = h.Poster.Edit(ctx, room, card.Message, "card/"+bodySum(body), body)
+	err = h.Poster.Edit(ctx, room, card.Message, editCause(bodySum(body), revision), body)
 	if err == nil && p.State == pull.Merged {
 		err = h.tell(ctx, card, newsMerged, render.WasMerged(p))
 	}
 	if err != nil && !errors.Is(err, chat.ErrGone) && !errors.Is(err, chat.ErrTooLong) {
 		return err
 	}
-	if err := h.Store.Delete(ctx, key); err != nil {
-		return fmt.Errorf("forget the card: %w", err)
-	}
-	return nil
+	return h.forget(ctx, key)
 }
 
 // lost handles a room or message that is gone: the card is forgotten, so that it
 // is shown anew when signalbox is invited again and the pull request changes.
-func (h *Cards) lost(ctx context.Context, key string, known bool, room chat.Room, why error) error {
+func (h *Cards) lost(ctx context.Context, key string, room chat.Room, why error) error {
 	h.Log.WarnContext(ctx, "a card cannot be shown", "room", room.String(), "error", why)
-	if !known {
-		return nil
-	}
+	return h.forget(ctx, key)
+}
+
+func (h *Cards) forget(ctx context.Context, key string) error {
 	if err := h.Store.Delete(ctx, key); err != nil {
 		return fmt.Errorf("forget the card: %w", err)
 	}
