@@ -134,6 +134,7 @@ func (a *app) wireChats(ctx context.Context, records *bus.Bucket[handlers.Record
 		Repositories: repositories, Records: records, Index: index, Requests: requests, Queue: a.bus.Work(),
 		Codes: codes, Subscriptions: subscriptions, Cards: cardIndex, Outbox: c.outbox,
 		Permissions: a.forge, Ledger: a.ledger, Health: a.health, Root: a.config.Gitea.URL.String(), Now: time.Now,
+		Glance: handlers.Glance,
 	}
 	a.evaluator.Requests, a.evaluator.Directory, a.evaluator.Outbox, a.evaluator.Codes = requests, c.handler.Directory, c.outbox, codes
 	a.chats = c

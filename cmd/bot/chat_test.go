@@ -337,6 +337,45 @@ func TestReopened(t *testing.T) {
 	l.hears(l.says("alice", fmt.Sprintf("approve home-gitops#%d", number)), "done", head[:10])
 }
 
+// TestSaidOfAnotherHead: what is handled after the card has changed was said of
+// what it showed before.
+func TestSaidOfAnotherHead(t *testing.T) {
+	l := newLounge(t)
+	number := l.open("cdi", clusterChange)
+	card := l.card(number, "Approve")
+	l.seen(number, l.head(number))
+	said := time.Now().UTC()
+	head := l.push("cdi", map[string]string{"clusters/base/more.yaml": "d: 1\n"})
+	shown := l.seen(number, head)
+
+	const again = "Look at it again, and repeat it"
+	say := func(id, text string, at time.Time) chat.Message {
+		m := chat.Message{ID: id, Room: l.room, Thread: card.id, User: person("alice"), Text: text, At: at}
+		l.must(l.parlor.Said(t.Context(), "slack/"+id, m))
+		return m
+	}
+	react := func(id string, button chat.Button, at time.Time) chat.Message {
+		l.must(l.parlor.Pressed(t.Context(), "slack/"+id, chat.Press{
+			Room: l.room, Message: card.id, User: person("alice"), Button: button, At: at,
+		}))
+		return chat.Message{ID: id, Room: l.room, Text: string(button)}
+	}
+	l.hears(say("s1", "approve", said), again)
+	l.hears(say("s2", "approve-override it burns", said), again)
+	l.hears(say("s3", "merge", said), again)
+	l.hears(react("s4", chat.ButtonApprove, said), again)
+	// What stops is obeyed, and what names the whole of a commit is for that.
+	l.hears(react("s7", chat.ButtonHold, said), "done")
+	l.hears(say("s8", "unhold", said), "done")
+	if n := len(l.app.ledger.Entries(l.ref(number)).Approvals()); n != 0 {
+		t.Errorf("there are %d approvals", n)
+	}
+	l.hears(say("s5", "approve "+head[:10], said), again)
+	l.hears(say("s6", "approve "+head, said), "done", head[:10])
+	l.hears(say("s9", "approve cancel", said), "done")
+	l.hears(react("s10", chat.ButtonApprove, shown.Since), "done", head[:10])
+}
+
 var codeLine = regexp.MustCompile(`/link [A-Z2-7]+`)
 
 // TestLink: carol shows which account in Gitea is hers, and then decides.

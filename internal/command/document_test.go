@@ -127,7 +127,9 @@ const chatFoot = `
 - What a pull request is asked for is carried out there, as if it stood in a comment, with the rules above. The answer
   names the pull request and the commit that it is bound to. What was decided is told on the pull request too, with
   who, where and the commit.
-- An approval is for the commit that the card showed, or that the command names.
+- An approval, an override and a merge are for the commit that the card of the room showed when it was said; an approval
+  may name the whole SHA instead. What was said before the card showed its present commit, or within 5 seconds of that, is
+  refused, for nobody knows which commit was meant.
 - Whoever signalbox does not know in Gitea may only read. ` + "`link` gives a code, and `/link CODE` in a comment on any pull\n  request, from the account in Gitea, says whose the account in chat is. `link cancel`" + ` takes that back,
   and ` + "`/link cancel`" + ` on a pull request ends all links to the account that writes it.
 - PATH is a glob as in a policy, such as ` + "`clusters/**`" + `, 20 at most.

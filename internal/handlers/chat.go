@@ -39,6 +39,8 @@ type Chat struct {
 	// Root is the address of Gitea.
 	Root string
 	Now  func() time.Time
+	// Glance is the least time in which somebody can have read a card that changed.
+	Glance time.Duration
 }
 
 // LinkLedger is the ledger, as far as links are concerned.
@@ -158,6 +160,9 @@ func (t *talk) request(ctx context.Context, record *Record, c command.Command, h
 		return t.problem(ctx, "signalbox only observes "+p.Repo.String()+", and decides nothing there.")
 	}
 	if card, ok := t.Cards.In(t.m.Room, p.Ref()); ok && head == "" {
+		if ofHead(c, card.Head) && !card.read(t.m.At, t.Glance) {
+			return t.problem(ctx, "The card showed another commit when you said this, or had only just changed. Look at it again, and repeat it.")
+		}
 		head = card.Head
 	}
 	q := Request{
@@ -168,6 +173,17 @@ func (t *talk) request(ctx context.Context, record *Record, c command.Command, h
 		return fmt.Errorf("keep request %s: %w", t.cause, err)
 	}
 	return soon(ctx, t.Queue, work.Full, "request from "+string(t.m.Room.Platform), []pull.Ref{p.Ref()})
+}
+
+// ofHead reports whether a command is for the head that whoever gave it has seen.
+// Only one that names the whole of a commit is for that, see [run.meant].
+func ofHead(c command.Command, head string) bool {
+	switch c.Name {
+	case command.Approve, command.Override, command.Merge:
+		return !c.Cancel && len(c.SHA) < len(head)
+	default:
+		return false
+	}
 }
 
 // pressed handles a button as the command that it stands for, on the head that
@@ -188,7 +204,7 @@ func (h *Chat) pressed(ctx context.Context, cause string, p chat.Press) error {
 		if !ok {
 			return nil // A reaction to something else.
 		}
-		p.Ref, p.Head = card.Ref, card.Head
+		p.Ref = card.Ref
 	}
 	record, _, ok := h.Records.Get(p.Ref.String())
 	if !ok || record.EvaluatedAt.IsZero() {

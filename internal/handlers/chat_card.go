@@ -42,6 +42,18 @@ type Card struct {
 	Told []string `json:"told,omitempty"`
 }
 
+// Glance is the least time in which somebody can have read a card that changed.
+const Glance = 5 * time.Second
+
+// read reports whether somebody who spoke at a time can have read which commit the
+// card shows. The time is that of the platform and Since of this machine, taken
+// after the platform had answered: both that and the least time err towards
+// asking again, and make up for clocks that differ by less than that time. A clock
+// of the platform that is further ahead is not made up for.
+func (c *Card) read(at time.Time, least time.Duration) bool {
+	return !c.Since.IsZero() && !at.Before(c.Since.Add(least))
+}
+
 // CardStore keeps cards.
 type CardStore interface {
 	Get(key string) (c Card, revision uint64, ok bool)
