@@ -366,3 +366,29 @@ func TestCardOfTwoReplicas(t *testing.T) {
 	h.handled() // It comes again.
 	h.card("three", headB, h.now)
 }
+
+// TestCardThatAnotherReplicaEnded: the end is what it shows at last.
+func TestCardThatAnotherReplicaEnded(t *testing.T) {
+	h := newHall(t)
+	h.evaluated(headA, "one")
+	h.handled()
+	card := h.card("one", headA, h.now)
+	record, _, _ := h.records.Get("7.1")
+	h.forge.p = record.Inputs.Snapshot.Pull
+	h.forge.p.State = pull.Closed
+	h.evaluated(headA, "two")
+	h.wall.before = func(string, string) error {
+		h.wall.before = nil
+		if err := h.records.Delete(t.Context(), "7.1"); err != nil {
+			return err
+		}
+		return h.handle()
+	}
+	if err := h.handle(); !errors.Is(err, errConflict) {
+		t.Fatal(err)
+	}
+	h.handled() // It comes again.
+	if text := h.wall.shows[card.Message]; !strings.Contains(text, "without a merge") || len(h.cards.values) != 0 {
+		t.Errorf("it shows %q, and kept are %v", text, h.cards.values)
+	}
+}
