@@ -90,7 +90,10 @@ func TestRequestOfAnother(t *testing.T) {
 	ask("q2", "alice", gone)
 	look(gone)
 	l.hears(chat.Message{ID: "q2", Room: l.room}, "was not carried out", "not open any more")
-	if left := l.app.evaluator.Requests.Of(gone); len(left) != 0 {
-		t.Errorf("requests are left: %+v", left)
-	}
+	l.eventually("no request is left", func() string {
+		if left := l.app.evaluator.Requests.Of(gone); len(left) != 0 {
+			return fmt.Sprintf("%+v", left)
+		}
+		return ""
+	})
 }
