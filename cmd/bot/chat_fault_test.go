@@ -58,7 +58,7 @@ func TestChatRefusals(t *testing.T) {
 		"unhold " + name:                                "nothing holds",
 		"merge " + name:                                 "does not let signalbox merge",
 		"approve " + name + " 1234567":                  "it names 1234567",
-		"subscribe other":                               "does not work on a repository of that name",
+		"subscribe other":                               "There is no such repository here",
 	} {
 		l.hears(l.says("alice", text), want)
 	}

@@ -120,12 +120,15 @@ func newLounge(t *testing.T) *lounge {
 	return l
 }
 
-func (l *lounge) open2() {
+func (l *lounge) open2(adjust ...func(*config.Config)) {
 	l.t.Helper()
 	l.start(worldOptions{
 		adjust: func(c *config.Config) {
-			c.Chat.People = []config.ChatPerson{{User: person("alice"), Login: "alice"}, {User: person("bob"), Login: "bob"}}
+			c.Chat.People = []config.ChatPerson{{User: person("alice"), Login: "alice"}, {User: person("bob"), Login: "bob"}, {User: person("dave"), Login: "mallory"}}
 			c.Chat.Subscriptions = []config.Subscription{{Room: l.room, Repository: l.repo.String()}}
+			for _, f := range adjust {
+				f(c)
+			}
 		},
 		chats: map[chat.Platform]makeAdapter{chat.Slack: func(_ *app, r chat.Receiver) (adapter, error) {
 			l.parlor.Receiver = r
@@ -237,7 +240,7 @@ func TestChatDecides(t *testing.T) {
 	l.hears(l.says("mallory", "approve "+name), "Nobody knows whose")
 	l.hears(l.says("bob", "approve "+name), "was not carried out", "the author of a pull request cannot decide")
 	l.hears(l.says("alice", "aprove "+name), "Did you mean")
-	l.hears(l.says("alice", "approve home-gitop#1"), "does not work on a repository of that name")
+	l.hears(l.says("alice", "approve home-gitop#1"), "There is no such repository here")
 	l.hears(l.says("alice", "status "+name), "Move the profile")
 	l.shows(number, "success", "pending")
 

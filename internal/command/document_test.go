@@ -130,6 +130,10 @@ const chatFoot = `
 - An approval, an override and a merge are for the commit that the card of the room showed when it was said; an approval
   may name the whole SHA instead. What was said before the card showed its present commit, or within 5 seconds of that, is
   refused, for nobody knows which commit was meant.
+- Readers are all in a room that is subscribed to the repository or, for one pull request, has its card; elsewhere
+  those whom signalbox knows in Gitea and who can read the repository there. To all others, and also to those who
+  would decide, signalbox answers as if there were no such repository. If signalbox's account does not administer the
+  repository, Gitea does not tell who can read it, and it is shown in its rooms alone.
 - Whoever signalbox does not know in Gitea may only read. ` + "`link` gives a code, and `/link CODE` in a comment on any pull\n  request, from the account in Gitea, says whose the account in chat is. `link cancel`" + ` takes that back,
   and ` + "`/link cancel`" + ` on a pull request ends all links to the account that writes it.
 - PATH is a glob as in a policy, such as ` + "`clusters/**`" + `, 20 at most.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"signalbox/internal/chat"
@@ -81,6 +80,8 @@ type talk struct {
 	// by is who said it, in Gitea, if that is known.
 	by    pull.Person
 	known bool
+	// reads is what is known of the repositories that the person can read.
+	reads map[int64]sight
 }
 
 func (h *Chat) said(ctx context.Context, cause string, m chat.Message) error {
@@ -126,7 +127,10 @@ func (t *talk) obey(ctx context.Context, c command.ChatCommand) error {
 	case command.Subscribe, command.Unsubscribe:
 		return t.subscription(ctx, c)
 	}
-	ref, why := t.find(c.Target)
+	ref, why, err := t.find(ctx, c.Target)
+	if err != nil {
+		return err
+	}
 	if why != "" {
 		return t.problem(ctx, why)
 	}
@@ -206,8 +210,12 @@ func (h *Chat) pressed(ctx context.Context, cause string, p chat.Press) error {
 		}
 		p.Ref = card.Ref
 	}
+	sees, err := t.seesPull(ctx, p.Ref)
+	if err != nil {
+		return err
+	}
 	record, _, ok := h.Records.Get(p.Ref.String())
-	if !ok || record.EvaluatedAt.IsZero() {
+	if !ok || record.EvaluatedAt.IsZero() || !sees {
 		return t.problem(ctx, "This pull request is not open any more.")
 	}
 	switch p.Button {
@@ -222,64 +230,16 @@ func (h *Chat) pressed(ctx context.Context, cause string, p chat.Press) error {
 	}
 }
 
-// find returns the open pull request that a target names, or why it names none.
-func (t *talk) find(target command.Target) (pull.Ref, string) {
-	if target.Zero() {
-		if card, ok := t.Cards.At(t.m.Room, t.m.Thread); ok {
-			return card.Ref, ""
-		}
-		return pull.Ref{}, "Which pull request? Name it like home-gitops#12, or say it in the thread of its card."
-	}
-	repo, why := t.repository(target)
-	if why != "" {
-		return pull.Ref{}, why
-	}
-	return pull.Ref{RepoID: repo.ID, Number: target.Number}, ""
-}
-
-// repository returns the repository that a target names, or why it names none.
-// Without an owner it is the only one of that name; without a name the only one
-// that there is, or that the room is subscribed to.
-func (t *talk) repository(target command.Target) (pull.Repo, string) {
-	if target.URL != "" && !strings.HasPrefix(target.URL, t.Root) {
-		return pull.Repo{}, "That address is not one of " + t.Root + "."
-	}
-	all := t.Repositories.Known()
-	named := slices.DeleteFunc(slices.Clone(all), func(r pull.Repo) bool {
-		return target.Repo != "" && !strings.EqualFold(target.Repo, r.Name) ||
-			target.Owner != "" && !strings.EqualFold(target.Owner, r.Owner)
-	})
-	if target.Repo == "" && len(named) > 1 {
-		of := t.Subscriptions.Of(t.m.Room)
-		named = slices.DeleteFunc(named, func(r pull.Repo) bool {
-			return !slices.ContainsFunc(of, func(s Subscription) bool { return strings.EqualFold(s.Repo, r.String()) })
-		})
-	}
-	switch len(named) {
-	case 1:
-		return named[0], ""
-	case 0:
-		return pull.Repo{}, "signalbox does not work on a repository of that name. It works on: " + repoNames(all) + "."
-	default:
-		return pull.Repo{}, "Several repositories are meant: " + repoNames(named) + ". Name one with its owner."
-	}
-}
-
-func repoNames(repos []pull.Repo) string {
-	var names []string
-	for _, r := range repos {
-		names = append(names, r.String())
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
-}
-
-// list answers with the open pull requests, by state.
+// list answers with the open pull requests that are shown, by state.
 func (t *talk) list(ctx context.Context, c command.ChatCommand) error {
 	var only pull.Repo
 	if c.Target.Repo != "" {
 		var why string
-		if only, why = t.repository(c.Target); why != "" {
+		var err error
+		if only, why, err = t.repository(ctx, c.Target); err != nil {
+			return err
+		}
+		if why != "" {
 			return t.problem(ctx, why)
 		}
 	}
@@ -287,6 +247,13 @@ func (t *talk) list(ctx context.Context, c command.ChatCommand) error {
 	for _, r := range t.Records.All() {
 		p := r.Inputs.Snapshot.Pull
 		if r.EvaluatedAt.IsZero() || only.ID != 0 && p.Repo.ID != only.ID {
+			continue
+		}
+		sees, err := t.seesPull(ctx, p.Ref())
+		if err != nil {
+			return err
+		}
+		if !sees {
 			continue
 		}
 		pulls = append(pulls, render.Listed{Pull: p, Verdict: &r.Verdict})
@@ -327,7 +294,10 @@ func (t *talk) unlink(ctx context.Context) error {
 // freeze freezes a repository, or ends that. A decision stands on a pull request:
 // where none is named, on the first that is open.
 func (t *talk) freeze(ctx context.Context, c command.ChatCommand) error {
-	ref, why := t.find(c.Target)
+	ref, why, err := t.find(ctx, c.Target)
+	if err != nil {
+		return err
+	}
 	if why != "" {
 		return t.problem(ctx, why)
 	}
@@ -350,7 +320,10 @@ func (t *talk) subscription(ctx context.Context, c command.ChatCommand) error {
 	if !t.known {
 		return t.say(ctx, render.NotLinked(t.m.User))
 	}
-	repo, why := t.repository(c.Target)
+	repo, why, err := t.repository(ctx, c.Target)
+	if err != nil {
+		return err
+	}
 	if why != "" {
 		return t.problem(ctx, why)
 	}
