@@ -118,3 +118,57 @@ func (l *lounge) inThread(card said, who, text string) chat.Message {
 	l.must(l.parlor.Said(l.t.Context(), "slack/"+m.ID, m))
 	return m
 }
+
+// TestChatInThread: in the thread of a card a number is one of its repository,
+// whatever else the room is subscribed to.
+func TestChatInThread(t *testing.T) {
+	l := newLounge(t)
+	first := l.open("cdi", clusterChange)
+	l.shows(first, "success", "pending")
+	l.card(first)
+	l.stop()
+	other, err := l.forge.CreateRepo(t.Context(), owner, "other", map[string]string{"a": "1\n"})
+	l.must(err)
+	l.must(l.forge.Grant(t.Context(), other, "bob", giteatest.Write))
+	l.must(l.forge.Grant(t.Context(), other, "signalbox", giteatest.Admin))
+	l.open2(func(c *config.Config) {
+		c.Repositories = append(c.Repositories, config.Repository{Owner: owner, Name: "other"})
+	})
+	l.hears(l.says("bob", "subscribe other"), "other")
+	was := l.repo
+	l.repo = other
+	for _, branch := range []string{"x", "y"} {
+		_, err = l.forge.Push(t.Context(), other, giteatest.Push{Branch: branch, From: "main", As: "bob", Files: map[string]string{"a": branch}, Message: branch})
+		l.must(err)
+		_, err = l.forge.OpenPull(t.Context(), other, giteatest.NewPull{As: "bob", Title: "The other " + branch, Head: branch, Base: "main"})
+		l.must(err)
+	}
+	l.card(1, "The other x")
+	card := l.card(2, "The other y")
+	l.hears(l.inThread(card, "bob", "status #1"), "The other x")
+	l.repo = was
+	// Even when the room guesses at another.
+	l.hears(l.says("bob", "unsubscribe other"), "no more")
+	l.hears(l.inThread(card, "bob", "status #1"), "The other x")
+	l.hears(l.inThread(card, "bob", "status"), "The other y")
+	l.hears(l.says("bob", "status #1"), "Move the profile")
+	l.hears(l.inThread(card, "bob", "status home-gitops#1"), "Move the profile")
+}
+
+// TestChatNamesOfTwo: a name that two repositories have is refused, also while
+// one of them cannot be read.
+func TestChatNamesOfTwo(t *testing.T) {
+	l := newLounge(t)
+	number := l.open("cdi", clusterChange)
+	l.shows(number, "success", "pending")
+	l.card(number)
+	l.stop()
+	l.open2(func(c *config.Config) {
+		c.Repositories = append(c.Repositories, config.Repository{Owner: "club", Name: "Home-GitOps"})
+	})
+	l.hides(l.says("alice", "hold home-gitops#1"), "Several repositories may be meant", "club")
+	l.hides(l.says("alice", "freeze home-gitops 2h"), "Several repositories may be meant", "club")
+	l.hears(l.says("alice", "status ops/home-gitops#1"), "Move the profile")
+	l.hears(l.says("alice", "status #1"), "Move the profile")
+	l.hides(l.says("alice", "status club/home-gitops#1"), noRepo, "club")
+}

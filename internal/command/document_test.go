@@ -121,7 +121,9 @@ const chatFoot = `
 - PULL comes right after the command: ` + "`home-gitops#12`, `ops/home-gitops#12`" + `, or the address of the pull request. In
   the thread of a card it may be left out, and ` + "`#12`" + ` is another pull request of the same repository. REPO is
   ` + "`home-gitops` or `ops/home-gitops`" + `. Where a REPO stands, a PULL may stand for its repository, but not for ` + "`list`,\n  `subscribe` and `unsubscribe`" + `.
-- A name without an owner has to be that of one repository only.
+- A name without an owner has to be that of one repository only of those that you may see, counting those that Gitea
+  does not tell of just now. A number alone is, outside of such a thread, one of the only repository that the room is
+  subscribed to, or that you may see.
 - The case of the letters of a command does not matter, and a slash before it is ignored. A word that is nearly a
   command is answered with the command that was probably meant; it is not carried out.
 - What a pull request is asked for is carried out there, as if it stood in a comment, with the rules above. The answer

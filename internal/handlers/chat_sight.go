@@ -30,6 +30,9 @@ const (
 // in a room that is subscribed to the repository or has the card of the pull
 // request, and to a person who can read the repository in Gitea.
 func (t *talk) sees(ctx context.Context, repo pull.Repo, number int64) (sight, error) {
+	if repo.ID == 0 {
+		return unsure, nil // It is configured, and could not be read yet.
+	}
 	if _, ok := t.Cards.In(t.m.Room, pull.Ref{RepoID: repo.ID, Number: number}); ok || t.subscribed(repo) {
 		return shown, nil
 	}
@@ -94,17 +97,21 @@ func (t *talk) find(ctx context.Context, target command.Target) (pull.Ref, strin
 }
 
 // repository returns the repository that a target names, or why it names none.
-// Without an owner it is the only one of that name. Without a name it is the
-// only one that the room is subscribed to, or that there is. What is not shown is as if it were not there.
+// Without an owner it is the only one of that name. Without a name it is that of
+// the card in whose thread it was said, or else the only one that the room is
+// subscribed to, or that there is. What is not shown is as if it were not there.
 func (t *talk) repository(ctx context.Context, target command.Target) (pull.Repo, string, error) {
 	if target.URL != "" && !strings.HasPrefix(target.URL, t.Root) {
 		return pull.Repo{}, "That address is not one of " + t.Root + ".", nil
 	}
-	named := slices.DeleteFunc(t.Repositories.Known(), func(r pull.Repo) bool {
+	named := slices.DeleteFunc(t.Repositories.all(), func(r pull.Repo) bool {
 		return target.Repo != "" && !strings.EqualFold(target.Repo, r.Name) ||
 			target.Owner != "" && !strings.EqualFold(target.Owner, r.Owner)
 	})
 	if target.Repo == "" {
+		if card, ok := t.card(); ok {
+			return t.ofCard(ctx, card, target.Number)
+		}
 		if of := slices.DeleteFunc(slices.Clone(named), func(r pull.Repo) bool { return !t.subscribed(r) }); len(of) > 0 {
 			named = of
 		}
@@ -131,6 +138,20 @@ func (t *talk) repository(ctx context.Context, target command.Target) (pull.Repo
 		return pull.Repo{}, "Several repositories may be meant. Name one with its owner, as in ops/home-gitops.", nil
 	}
 	return sure[0], "", nil
+}
+
+// ofCard returns the repository of a card, for another pull request of it.
+func (t *talk) ofCard(ctx context.Context, card Card, number int64) (pull.Repo, string, error) {
+	ref := pull.Ref{RepoID: card.Ref.RepoID, Number: number}
+	sees, err := t.seesPull(ctx, ref)
+	if err != nil {
+		return pull.Repo{}, "", err
+	}
+	repo, _, ok := t.Repositories.lookup(ref.RepoID)
+	if !sees || !ok {
+		return pull.Repo{}, noSuchPull, nil
+	}
+	return repo, "", nil
 }
 
 func repoNames(repos []pull.Repo) string {

@@ -149,6 +149,27 @@ func (r *Repositories) Known() []pull.Repo {
 	return repos
 }
 
+// all returns the repositories that are known now, and without an id those that
+// are configured and could not be read yet.
+func (r *Repositories) all() []pull.Repo {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var repos []pull.Repo
+	read := map[int]bool{}
+	for _, k := range r.known {
+		repos = append(repos, k.repo)
+		read[k.setting] = true
+	}
+	for i, s := range r.settings {
+		unread := pull.Repo{Owner: s.Owner, Name: s.Name}
+		same := func(o pull.Repo) bool { return strings.EqualFold(o.String(), unread.String()) }
+		if !read[i] && !slices.ContainsFunc(repos, same) {
+			repos = append(repos, unread)
+		}
+	}
+	return repos
+}
+
 // Named reports whether signalbox looks after a repository of a name, as it is
 // configured or called now.
 func (r *Repositories) Named(owner, name string) bool {
