@@ -82,6 +82,8 @@ type talk struct {
 	known bool
 	// reads is what is known of the repositories that the person can read.
 	reads map[int64]sight
+	// resolved is whether the names of the repositories were read for it.
+	resolved bool
 }
 
 func (h *Chat) said(ctx context.Context, cause string, m chat.Message) error {

@@ -68,12 +68,47 @@ func (t *talk) subscribed(repo pull.Repo) bool {
 // seesPull tells whether a pull request is shown. One of a repository that is not
 // configured any more is shown to nobody.
 func (t *talk) seesPull(ctx context.Context, ref pull.Ref) (bool, error) {
-	repo, _, ok := t.Repositories.lookup(ref.RepoID)
+	repo, ok := t.configured(ctx, ref.RepoID)
 	if !ok {
 		return false, nil
 	}
 	s, err := t.sees(ctx, repo, ref.Number)
 	return s == shown, err
+}
+
+// configured returns a repository that signalbox works on.
+func (t *talk) configured(ctx context.Context, id int64) (pull.Repo, bool) {
+	repo, _, ok := t.Repositories.lookup(id)
+	if !ok && t.resolve(ctx) {
+		repo, _, ok = t.Repositories.lookup(id)
+	}
+	return repo, ok
+}
+
+// resolve reads the names of repositories that could not be read so far, once for
+// what was said. What cannot be read now either is shown to nobody.
+func (t *talk) resolve(ctx context.Context) bool {
+	if t.resolved || t.Repositories.complete() {
+		return false
+	}
+	t.resolved = true
+	_, _ = t.Repositories.Refresh(ctx)
+	return true
+}
+
+// named returns the repositories that a target may name.
+func (t *talk) named(ctx context.Context, target command.Target) []pull.Repo {
+	find := func() []pull.Repo {
+		return slices.DeleteFunc(t.Repositories.all(), func(r pull.Repo) bool {
+			return target.Repo != "" && !strings.EqualFold(target.Repo, r.Name) ||
+				target.Owner != "" && !strings.EqualFold(target.Owner, r.Owner)
+		})
+	}
+	named := find()
+	if slices.ContainsFunc(named, func(r pull.Repo) bool { return r.ID == 0 }) && t.resolve(ctx) {
+		named = find()
+	}
+	return named
 }
 
 // card returns the card in whose thread something was said.
@@ -104,10 +139,7 @@ func (t *talk) repository(ctx context.Context, target command.Target) (pull.Repo
 	if target.URL != "" && !strings.HasPrefix(target.URL, t.Root) {
 		return pull.Repo{}, "That address is not one of " + t.Root + ".", nil
 	}
-	named := slices.DeleteFunc(t.Repositories.all(), func(r pull.Repo) bool {
-		return target.Repo != "" && !strings.EqualFold(target.Repo, r.Name) ||
-			target.Owner != "" && !strings.EqualFold(target.Owner, r.Owner)
-	})
+	named := t.named(ctx, target)
 	if target.Repo == "" {
 		if card, ok := t.card(); ok {
 			return t.ofCard(ctx, card, target.Number)
@@ -147,7 +179,7 @@ func (t *talk) ofCard(ctx context.Context, card Card, number int64) (pull.Repo, 
 	if err != nil {
 		return pull.Repo{}, "", err
 	}
-	repo, _, ok := t.Repositories.lookup(ref.RepoID)
+	repo, ok := t.configured(ctx, ref.RepoID)
 	if !sees || !ok {
 		return pull.Repo{}, noSuchPull, nil
 	}
