@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +37,8 @@ type Ledger struct {
 	freezes map[int64]map[string]struct{}
 	// links are the keys of the entries about an account of a chat.
 	links map[string]map[string]struct{}
+	// causes are what was said in chats and has an entry.
+	causes map[string]struct{}
 }
 
 // OpenLedger makes the ledger if it is missing and returns when it is loaded.
@@ -51,7 +54,7 @@ func OpenLedger(ctx context.Context, b *Bus) (*Ledger, error) {
 	l := &Ledger{
 		bucket: &Bucket[decision.Entry]{b: b, name: bucketDecisions, stream: ledgerStream().Name, view: v},
 		byPull: map[pull.Ref]map[string]decision.Entry{}, freezes: map[int64]map[string]struct{}{},
-		links: map[string]map[string]struct{}{},
+		links: map[string]map[string]struct{}{}, causes: map[string]struct{}{},
 	}
 	l.bucket.OnChange(l.index)
 	return l, nil
@@ -85,6 +88,9 @@ func (l *Ledger) index(key string, _, now *decision.Entry) {
 			l.freezes[now.Repo.ID] = map[string]struct{}{}
 		}
 		l.freezes[now.Repo.ID][key] = struct{}{}
+	}
+	if i := strings.LastIndexByte(now.ID, '/'); now.User != "" && i >= 0 {
+		l.causes[now.ID[:i]] = struct{}{}
 	}
 	if now.Kind == decision.Link || now.Kind == decision.Unlink {
 		if l.links[now.User] == nil {
@@ -157,6 +163,15 @@ func (l *Ledger) Linked(person int64) []decision.Entry {
 		}
 	}
 	return out
+}
+
+// Caused reports whether something that was said in a chat has an entry, on
+// whichever pull request; see [decision.Entry.ID].
+func (l *Ledger) Caused(cause string) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	_, ok := l.causes[cause]
+	return ok
 }
 
 // All returns every entry, in the order of the server.

@@ -25,7 +25,7 @@ type Chat struct {
 	Repositories  *Repositories
 	Records       Records
 	Index         *Index
-	Requests      RequestStore
+	Requests      AskedStore
 	Queue         Queue
 	Codes         Codes
 	Subscriptions *Subscriptions
@@ -40,12 +40,6 @@ type Chat struct {
 	Now  func() time.Time
 	// Glance is the least time in which somebody can have read a card that changed.
 	Glance time.Duration
-}
-
-// LinkLedger is the ledger, as far as links are concerned.
-type LinkLedger interface {
-	Links
-	Append(ctx context.Context, e decision.Entry) (added bool, err error)
 }
 
 // Permissions tells what an account may do with a repository.
@@ -122,12 +116,18 @@ func (t *talk) obey(ctx context.Context, c command.ChatCommand) error {
 			return t.unlink(ctx)
 		}
 		return t.link(ctx)
-	case command.Freeze, command.Unfreeze:
-		return t.freeze(ctx, c)
 	case command.List:
 		return t.list(ctx, c)
 	case command.Subscribe, command.Unsubscribe:
 		return t.subscription(ctx, c)
+	}
+	if !asks(c.Name) {
+		if again, err := t.again(ctx); again || err != nil {
+			return err
+		}
+	}
+	if c.Name == command.Freeze || c.Name == command.Unfreeze {
+		return t.freeze(ctx, c)
 	}
 	ref, why, err := t.find(ctx, c.Target)
 	if err != nil {
@@ -150,6 +150,11 @@ func (t *talk) obey(ctx context.Context, c command.ChatCommand) error {
 	default:
 		return t.request(ctx, &record, c.Command, "")
 	}
+}
+
+// asks reports whether a command about a pull request decides nothing.
+func asks(n command.Name) bool {
+	return n == command.Status || n == command.Preconditions || n == command.Who
 }
 
 // request keeps a command for the evaluation of the pull request. The head that
@@ -211,6 +216,11 @@ func (h *Chat) pressed(ctx context.Context, cause string, p chat.Press) error {
 			return nil // A reaction to something else.
 		}
 		p.Ref = card.Ref
+	}
+	if p.Button != chat.ButtonDetails {
+		if again, err := t.again(ctx); again || err != nil {
+			return err
+		}
 	}
 	sees, err := t.seesPull(ctx, p.Ref)
 	if err != nil {
@@ -279,11 +289,23 @@ func (t *talk) link(ctx context.Context) error {
 	return t.whisper(ctx, render.LinkHow("/"+string(command.Link)+" "+code, t.Now().Add(codeTime)))
 }
 
-// unlink takes the link of the person's account back.
+// unlink takes the link of the person's account back, once for its cause: a link
+// that was made since is another.
 func (t *talk) unlink(ctx context.Context) error {
-	link, ok := t.Ledger.Links(t.m.User.String()).Linked()
-	if !ok {
+	if err := t.Ledger.Sync(ctx); err != nil {
+		return fmt.Errorf("chat %s: %w", t.cause, err)
+	}
+	all := t.Ledger.Links(t.m.User.String())
+	link, ok := all.Linked()
+	switch {
+	case ok && all.Has(t.cause):
+		return nil
+	case all.Has(t.cause):
+		return t.say(ctx, render.Unlinked(t.m.User))
+	case !ok:
 		return t.problem(ctx, "Your account is linked to none by yourself. What the configuration says is changed there.")
+	case link.At.After(t.m.At):
+		return t.problem(ctx, "Your account was linked after this was said. Say it again to take that back.")
 	}
 	link.ID, link.Kind, link.At = t.cause, decision.Unlink, t.m.At.UTC()
 	link.Place, link.URL, link.Command = string(t.m.Room.Platform), t.m.Link, "link cancel"

@@ -26,6 +26,8 @@ type Requests struct {
 
 	mu    sync.RWMutex
 	byRef map[pull.Ref]map[string]Request
+	// byCause are the requests by their cause, which has one as a rule.
+	byCause map[string]Request
 }
 
 func requestKey(q Request) string { return q.Ref.String() + "." + digest(q.Cause) }
@@ -35,10 +37,11 @@ func (s *Requests) Change(key string, before, after *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byRef == nil {
-		s.byRef = map[pull.Ref]map[string]Request{}
+		s.byRef, s.byCause = map[pull.Ref]map[string]Request{}, map[string]Request{}
 	}
 	if before != nil {
 		delete(s.byRef[before.Ref], key)
+		delete(s.byCause, before.Cause)
 		if len(s.byRef[before.Ref]) == 0 {
 			delete(s.byRef, before.Ref)
 		}
@@ -48,6 +51,7 @@ func (s *Requests) Change(key string, before, after *Request) {
 			s.byRef[after.Ref] = map[string]Request{}
 		}
 		s.byRef[after.Ref][key] = *after
+		s.byCause[after.Cause] = *after
 	}
 }
 
@@ -58,6 +62,14 @@ func (s *Requests) Of(ref pull.Ref) []Request {
 	return slices.SortedFunc(maps.Values(s.byRef[ref]), func(a, b Request) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Cause, b.Cause))
 	})
+}
+
+// By returns the request that has a cause.
+func (s *Requests) By(cause string) (Request, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	q, ok := s.byCause[cause]
+	return q, ok
 }
 
 // Add keeps a request, once for its cause.
