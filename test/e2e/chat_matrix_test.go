@@ -173,6 +173,7 @@ func TestMatrixStory(t *testing.T) {
 	// bob is not known, and only reads.
 	room.say(room.bob, card.id, "!signalbox hold the disk is full")
 	room.sees(card.id, "Nobody knows whose")
+	readCard(t)
 	if _, err := room.alice.SendReaction(t.Context(), room.id, card.id, "👍"); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"signalbox/internal/chat"
+	"signalbox/internal/handlers"
 	"signalbox/internal/pull"
 	"signalbox/internal/slack/slacktest"
 	"signalbox/test/realserver/seed"
@@ -104,6 +105,19 @@ func (st *slackStage) thread(t *testing.T, ts string, texts ...string) {
 	})
 }
 
+// readCard takes the time that somebody takes to read a card. What is said before
+// that may be about what it said before; see [handlers.Glance].
+func readCard(t *testing.T) {
+	t.Helper()
+	since := time.Now()
+	eventually(t, patience, "the card is read", func() error {
+		if took := time.Since(since); took <= handlers.Glance {
+			return fmt.Errorf("it is looked at for %s", took)
+		}
+		return nil
+	})
+}
+
 func saysAll(m slacktest.Message, texts []string) error {
 	for _, text := range texts {
 		if !strings.Contains(m.Text+string(m.Blocks), text) {
@@ -162,6 +176,7 @@ func TestSlackStory(t *testing.T) {
 	// Killed in the middle, and back: nothing is posted twice.
 	st.bot.kill()
 	st.bot.start()
+	readCard(t)
 	say(st.alice, "approve "+sha[:10])
 	pr.shows(patience, "success", "success")
 	say(st.bob, "merge")
