@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"signalbox/internal/chat"
 	"signalbox/internal/command"
+	"signalbox/internal/gitea/giteatest"
 	"signalbox/internal/handlers"
 	"signalbox/internal/pull"
 	"signalbox/internal/work"
@@ -96,4 +99,30 @@ func TestRequestOfAnother(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// TestGiteaIsAway: who says something is told when it cannot be looked at for long,
+// and it is carried out when it can be.
+func TestGiteaIsAway(t *testing.T) {
+	l := newLounge(t)
+	number := l.open("cdi", clusterChange)
+	l.shows(number, "success", "pending")
+	l.card(number)
+	l.forge.Fail(func(req *http.Request) *giteatest.Response {
+		if strings.Contains(req.URL.Path, "/users/") {
+			return &giteatest.Response{Code: http.StatusServiceUnavailable}
+		}
+		return nil
+	})
+	m := l.saysAt(time.Now().Add(-40*time.Minute), "alice", fmt.Sprintf("hold home-gitops#%d", number))
+	l.eventually("alice is told", func() string {
+		for _, s := range l.parlor.in(l.room) {
+			if s.cause == "answer/late/slack/"+m.ID && strings.Contains(s.body.Text, "cannot look at it") {
+				return ""
+			}
+		}
+		return "she is not"
+	})
+	l.forge.Fail(nil)
+	l.hears(m, "done")
 }

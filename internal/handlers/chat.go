@@ -55,12 +55,27 @@ func (h *Chat) Handle(ctx context.Context, e events.Event) error {
 	}
 	switch p := payload.(type) {
 	case events.ChatSaid:
-		return h.said(ctx, e.ID, p.Message)
+		return h.answered(ctx, e.ID, p.Message, h.said(ctx, e.ID, p.Message))
 	case events.ChatPressed:
-		return h.pressed(ctx, e.ID, p.Press)
+		m := chat.Message{ID: p.Message, Room: p.Room, Thread: p.Message, User: p.User, At: p.At}
+		return h.answered(ctx, e.ID, m, h.pressed(ctx, e.ID, p.Press))
 	default:
 		return events.Permanent(fmt.Errorf("event %s: no handler for type %s", e.ID, e.Type))
 	}
+}
+
+// patient is how long something that was said is tried again before that is told.
+// It is shorter than a bus tries it, which puts it aside then in silence.
+const patient = 30 * time.Minute
+
+// answered tells who said something that it cannot be looked at, once that lasts.
+func (h *Chat) answered(ctx context.Context, cause string, m chat.Message, err error) error {
+	if err == nil || h.Now().Sub(m.At) < patient || ctx.Err() != nil {
+		return err
+	}
+	t := &talk{Chat: h, cause: "late/" + cause, m: m}
+	told := t.problem(ctx, "This was said at "+stamp(m.At)+", and signalbox cannot look at it: it waits for Gitea, or for its own store. If nothing comes of it, say it again later.")
+	return errors.Join(err, told)
 }
 
 // prefixes are what is written before a command.

@@ -138,8 +138,12 @@ func TestSlackStory(t *testing.T) {
 
 	st.tier.ready(st.tip(t))
 	start := time.Now()
+	posted := card.TS
 	card = st.card(t, "Waiting for 1 approval rule")
 	t.Logf("a flip in the cluster shows on the card after %s", time.Since(start))
+	if card.TS != posted {
+		t.Error("the card was posted anew for a flip")
+	}
 
 	head := pr.pull().Head.Sha
 	value := chat.ButtonValue(pull.Ref{RepoID: pr.pull().Base.Repository.ID, Number: pr.number}, head)
