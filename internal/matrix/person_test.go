@@ -88,16 +88,41 @@ func (p *person) say(ctx context.Context, in conformance.Place, c *event.Message
 	return sent.EventID.String(), nil
 }
 
-// look returns all events of a room, oldest first, decrypted if this person can. A
-// key that is still on its way is waited for.
-func (p *person) look(ctx context.Context, room id.RoomID) ([]*event.Event, error) {
-	got, err := p.client.Messages(ctx, room, "", "", mautrix.DirectionBackward, nil, 1000)
+// marker is a kind of event that shows how far a room can be seen.
+var marker = event.Type{Type: "org.example.marker", Class: event.MessageEventType}
+
+// history returns the events of a room, oldest first. A homeserver shows what it took
+// a moment later, so something is put into the room that is waited for.
+func (p *person) history(ctx context.Context, room id.RoomID) ([]*event.Event, error) {
+	end, err := p.client.SendMessageEvent(ctx, room, marker, map[string]any{})
 	if err != nil {
 		return nil, err
 	}
-	slices.Reverse(got.Chunk)
 	var events []*event.Event
-	for _, e := range got.Chunk {
+	err = poll(ctx, func() (bool, error) {
+		got, err := p.client.Messages(ctx, room, "", "", mautrix.DirectionBackward, nil, 1000)
+		if err != nil {
+			return false, err
+		}
+		events = got.Chunk
+		return slices.ContainsFunc(events, func(e *event.Event) bool { return e.ID == end.EventID }), nil
+	})
+	slices.Reverse(events)
+	return events, err
+}
+
+// look returns all events of a room, oldest first, decrypted if this person can. A
+// key that is still on its way is waited for.
+func (p *person) look(ctx context.Context, room id.RoomID) ([]*event.Event, error) {
+	all, err := p.history(ctx, room)
+	if err != nil {
+		return nil, err
+	}
+	var events []*event.Event
+	for _, e := range all {
+		if e.Type.Type == marker.Type {
+			continue
+		}
 		e.RoomID, e.Type.Class = room, event.MessageEventType
 		if e.StateKey != nil || e.Content.ParseRaw(e.Type) != nil {
 			continue

@@ -49,7 +49,7 @@ func TestDecisionRace(t *testing.T) {
 		p := st.open(t, "race-before", write("clusters/race-before.yaml", "a: 1\n"))
 		s, _ := p.shows(patience, "success", "pending")
 		head := st.push(t, "race-before", "", write("clusters/race-before.yaml", "a: 2\n"))
-		named, comment := p.say(carol, "/approve "+s.head[:10]), p.say(carol, "/approve "+head[:10])
+		named, comment := p.say(carol, "/approve "+s.head[:10]), p.say(carol, "/approve "+head)
 		p.refused(named, "it names "+s.head[:10]+", and the head is "+head[:10]+" now.")
 		p.gets(comment, "+1")
 		p.shows(patience, "success", "success", "Approved by carol", head[:10])
