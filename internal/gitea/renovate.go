@@ -1,7 +1,6 @@
 package gitea
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -13,7 +12,6 @@ import (
 
 	"signalbox/internal/fact"
 	"signalbox/internal/pull"
-	"signalbox/internal/renovate"
 )
 
 const (
@@ -230,7 +228,3 @@ func (c *Client) renovateRun(ctx context.Context, q renovateQuery, r apiRun) (ou
 	describeLogs(out, q.repo, logs)
 	return out, lasting, nil
 }
-
-// modeWord converts a mode to the words of facts, which are the same. A dry run
-// of which the kind is not known is called so.
-func modeWord(m renovate.Mode) string { return string(cmp.Or(m, renovate.ModeUnknown)) }

@@ -109,11 +109,11 @@ func describeFile(read renovate.Configuration, note string) fact.RenovateConfigu
 		}
 	}
 	if s, ok := read.OnSchedule(); ok {
-		out.OnSchedule = modeWord(s.Mode)
+		out.OnSchedule = s.Mode.Word()
 		why = append(why, "by schedule: "+s.Why)
 	}
 	if s, ok := read.OnDispatch(); ok {
-		out.ByHand = modeWord(s.Mode)
+		out.ByHand = s.Mode.Word()
 		why = append(why, "by hand: "+s.Why)
 	}
 	if note != "" {

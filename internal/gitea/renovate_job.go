@@ -1,11 +1,9 @@
 package gitea
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,15 +14,14 @@ import (
 	"signalbox/internal/renovate"
 )
 
+// kept is what is kept of a run.
+var kept = renovate.Keep{Proof: 6, Branches: 100}
+
 const (
 	// maxLog bounds a log that is read, in bytes; logReads is how many of one run
 	// are read.
 	maxLog   = 64 << 20
 	logReads = 4
-	// maxProof bounds what is kept of proofs and failures, and maxBranches what is
-	// of branches and pull requests.
-	maxProof    = 6
-	maxBranches = 100
 )
 
 // pickJobs returns the jobs of a run that start Renovate. They are sure where
@@ -203,71 +200,16 @@ func describeLogs(out *fact.RenovateRun, repo pull.Repo, logs []jobLog) {
 	}
 	out.LogProblem = strings.Join(problems, "; ")
 	worst := renovate.Worst(modes...)
-	out.Mode = modeWord(worst)
+	out.Mode = worst.Word()
 	for i, l := range logs {
 		if modes[i] == worst && l.report.Why != "" {
 			why = l.report.Why
 		}
 		for _, run := range l.report.Runs {
-			out.Version = cmp.Or(out.Version, run.Version)
-			for _, f := range run.Failures {
-				out.Failures = appendText(out.Failures, failure(f), maxProof)
-			}
-			for _, r := range run.Repositories {
-				describeRepository(out, repo, r)
-			}
+			kept.Add(out, run, repo.String())
 		}
 	}
 	if worst == renovate.ModeUnknown || len(out.Proof) == 0 {
 		out.Proof = []string{why}
 	}
-}
-
-// describeRepository adds what Renovate did with one repository. What is of
-// another than the workflow's own is marked so.
-func describeRepository(out *fact.RenovateRun, repo pull.Repo, r renovate.Repository) {
-	mark := ""
-	if !strings.EqualFold(r.Name, repo.String()) {
-		mark = r.Name + ": "
-	}
-	proof := r.Proof
-	if out.Mode == fact.RenovateLive {
-		proof = r.Disproof
-	}
-	for _, e := range proof {
-		out.Proof = appendText(out.Proof, fmt.Sprintf("%sline %d: %s", mark, e.Line, e.Text), maxProof)
-	}
-	for _, f := range r.Failures {
-		out.Failures = appendText(out.Failures, mark+failure(f), maxProof)
-	}
-	for _, b := range r.Branches {
-		out.Branches = appendText(out.Branches, mark+b.Name, maxBranches)
-		switch {
-		case b.Pull != 0:
-			out.Pulls = appendText(out.Pulls, strings.TrimSpace(fmt.Sprintf("%s#%d %s", mark, b.Pull, b.Title)), maxBranches)
-		case b.Title != "":
-			out.Pulls = appendText(out.Pulls, mark+b.Title, maxBranches)
-		}
-	}
-	if len(r.Updates) > 0 && out.Updates == nil {
-		out.Updates = map[string]int{}
-	}
-	for _, kind := range slices.Sorted(maps.Keys(r.Updates)) {
-		out.Updates[kind] += r.Updates[kind]
-	}
-}
-
-func failure(f renovate.Failure) string {
-	if f.Detail == "" {
-		return f.Message
-	}
-	return f.Message + ": " + f.Detail
-}
-
-// appendText adds a text that is not there yet, up to a limit.
-func appendText(list []string, text string, limit int) []string {
-	if len(list) >= limit || slices.Contains(list, text) {
-		return list
-	}
-	return append(list, text)
 }

@@ -173,19 +173,16 @@ func (c cronJob) configured(maps map[string]configMap) (out fact.RenovateConfigu
 	read := renovate.CronJob([]string{c.schedule}, c.resolve(maps))
 	out = fact.RenovateConfigured{Suspended: c.suspended}
 	if s, ok := read.OnSchedule(); ok {
-		out.Schedules, out.OnSchedule, out.Why = []string{c.schedule}, modeWord(s.Mode), why(s.Why)
+		out.Schedules, out.OnSchedule, out.Why = []string{c.schedule}, s.Mode.Word(), why(s.Why)
 	}
 	if s, ok := read.OnDispatch(); ok {
-		out.ByHand = modeWord(s.Mode)
+		out.ByHand = s.Mode.Word()
 	}
 	for _, p := range read.Places {
 		names = append(names, p.Job)
 	}
 	return out, names
 }
-
-// modeWord returns a mode in the words of facts, which are the same.
-func modeWord(m renovate.Mode) string { return string(cmp.Or(m, renovate.ModeUnknown)) }
 
 // batchJob is what is kept of a Job.
 type batchJob struct {

@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,12 +18,11 @@ import (
 	"signalbox/internal/renovate"
 )
 
-// Bounds of what is read and kept of a log.
-const (
-	maxLog      = 32 << 20
-	maxProof    = 5
-	maxBranches = 50
-)
+// maxLog bounds what is read of a log, in bytes.
+const maxLog = 32 << 20
+
+// kept is what is kept of a run.
+var kept = renovate.Keep{Proof: 5, Branches: 50}
 
 // Logs opens the log of a container. No more than limit bytes are read of it.
 type Logs func(ctx context.Context, namespace, pod, container string, limit int64) (io.ReadCloser, error)
@@ -141,6 +138,15 @@ type podReport struct {
 	newest bool
 }
 
+// tried is what counts of a run that was tried again: not how it failed.
+func tried(run renovate.Run) renovate.Run {
+	run.Failures, run.Repositories = nil, slices.Clone(run.Repositories)
+	for i := range run.Repositories {
+		run.Repositories[i].Failures, run.Repositories[i].Updates = nil, nil
+	}
+	return run
+}
+
 // describeLogs fills in what the logs say of a run.
 func describeLogs(out *fact.RenovateRun, reports []podReport) {
 	worst := reports[0].Report
@@ -149,69 +155,16 @@ func describeLogs(out *fact.RenovateRun, reports []podReport) {
 			worst = report.Report
 		}
 	}
-	out.Mode = modeWord(worst.Mode)
+	out.Mode = worst.Mode.Word()
 	for _, report := range reports {
 		for _, run := range report.Runs {
-			out.Version = cmp.Or(out.Version, run.Version)
 			if !report.newest {
-				run.Failures = nil
+				run = tried(run)
 			}
-			for _, f := range run.Failures {
-				out.Failures = appendText(out.Failures, failureText(f), maxProof)
-			}
-			for _, r := range run.Repositories {
-				if !report.newest {
-					r.Failures, r.Updates = nil, nil
-				}
-				describeRepository(out, r)
-			}
+			kept.Add(out, run, "")
 		}
 	}
 	if len(out.Proof) == 0 || worst.Mode == renovate.ModeUnknown {
 		out.Proof = []string{cmp.Or(worst.Why, "the log was not read")}
 	}
-}
-
-func describeRepository(out *fact.RenovateRun, r renovate.Repository) {
-	mark := r.Name + ": "
-	proof := r.Proof
-	if out.Mode == fact.RenovateLive {
-		proof = r.Disproof
-	}
-	for _, e := range proof {
-		out.Proof = appendText(out.Proof, fmt.Sprintf("%sline %d: %s", mark, e.Line, e.Text), maxProof)
-	}
-	for _, f := range r.Failures {
-		out.Failures = appendText(out.Failures, mark+failureText(f), maxProof)
-	}
-	for _, b := range r.Branches {
-		out.Branches = appendText(out.Branches, mark+b.Name, maxBranches)
-		switch {
-		case b.Pull != 0:
-			out.Pulls = appendText(out.Pulls, strings.TrimSpace(fmt.Sprintf("%s#%d %s", mark, b.Pull, b.Title)), maxBranches)
-		case b.Title != "":
-			out.Pulls = appendText(out.Pulls, mark+b.Title, maxBranches)
-		}
-	}
-	if len(r.Updates) > 0 && out.Updates == nil {
-		out.Updates = map[string]int{}
-	}
-	for _, kind := range slices.Sorted(maps.Keys(r.Updates)) {
-		out.Updates[kind] += r.Updates[kind]
-	}
-}
-
-func failureText(f renovate.Failure) string {
-	if f.Detail == "" {
-		return f.Message
-	}
-	return f.Message + ": " + f.Detail
-}
-
-// appendText adds a text that is not there yet, up to a limit.
-func appendText(list []string, text string, limit int) []string {
-	if len(list) >= limit || slices.Contains(list, text) {
-		return list
-	}
-	return append(list, text)
 }
