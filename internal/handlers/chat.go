@@ -57,8 +57,7 @@ func (h *Chat) Handle(ctx context.Context, e events.Event) error {
 	case events.ChatSaid:
 		return h.answered(ctx, e.ID, p.Message, h.said(ctx, e.ID, p.Message))
 	case events.ChatPressed:
-		m := chat.Message{ID: p.Message, Room: p.Room, Thread: p.Message, User: p.User, At: p.At}
-		return h.answered(ctx, e.ID, m, h.pressed(ctx, e.ID, p.Press))
+		return h.answered(ctx, e.ID, inThreadOf(p.Press), h.pressed(ctx, e.ID, p.Press))
 	default:
 		return events.Permanent(fmt.Errorf("event %s: no handler for type %s", e.ID, e.Type))
 	}
@@ -212,6 +211,11 @@ func ofHead(c command.Command, head string) bool {
 	}
 }
 
+// inThreadOf is what was pressed as if it were said in the thread of the message.
+func inThreadOf(p chat.Press) chat.Message {
+	return chat.Message{ID: p.Message, Room: p.Room, Thread: p.Message, User: p.User, At: p.At}
+}
+
 // pressed handles a button as the command that it stands for, on the head that
 // its card showed.
 func (h *Chat) pressed(ctx context.Context, cause string, p chat.Press) error {
@@ -222,9 +226,7 @@ func (h *Chat) pressed(ctx context.Context, cause string, p chat.Press) error {
 	if err != nil {
 		return err
 	}
-	t := &talk{Chat: h, cause: cause, by: by, known: known, m: chat.Message{
-		ID: p.Message, Room: p.Room, Thread: p.Message, User: p.User, At: p.At,
-	}}
+	t := &talk{Chat: h, cause: cause, by: by, known: known, m: inThreadOf(p)}
 	if p.Ref == (pull.Ref{}) {
 		card, ok := h.Cards.At(p.Room, p.Message)
 		if !ok {

@@ -261,13 +261,22 @@ func (a *Adapter) keys() cipher {
 	return a.cipher
 }
 
+// joined returns the rooms that signalbox is in, as the homeserver says now.
+func (a *Adapter) joined(ctx context.Context) ([]id.RoomID, error) {
+	joined, err := ask(ctx, a, "list the rooms", func(ctx context.Context) (*mautrix.RespJoinedRooms, error) { return a.client.JoinedRooms(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	return joined.JoinedRooms, nil
+}
+
 // readRooms reads which rooms there are and who is in them.
 func (a *Adapter) readRooms(ctx context.Context) error {
-	joined, err := ask(ctx, a, "list the rooms", func(ctx context.Context) (*mautrix.RespJoinedRooms, error) { return a.client.JoinedRooms(ctx) })
+	rooms, err := a.joined(ctx)
 	if err != nil {
 		return err
 	}
-	for _, room := range joined.JoinedRooms {
+	for _, room := range rooms {
 		if err := a.readRoom(ctx, room); err != nil && !permanent(err) {
 			return err
 		}

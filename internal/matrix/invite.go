@@ -64,8 +64,8 @@ func (a *Adapter) inviter(invite *mautrix.SyncInvitedRoom) (inviter id.UserID, d
 
 // meets reports whether somebody is in a room that signalbox is in.
 func (a *Adapter) meets(ctx context.Context, person id.UserID) bool {
-	joined, err := ask(ctx, a, "list the rooms", func(ctx context.Context) (*mautrix.RespJoinedRooms, error) { return a.client.JoinedRooms(ctx) })
-	return err == nil && slices.ContainsFunc(joined.JoinedRooms, func(r id.RoomID) bool { return a.rooms.IsInRoom(ctx, r, person) })
+	rooms, err := a.joined(ctx)
+	return err == nil && slices.ContainsFunc(rooms, func(r id.RoomID) bool { return a.rooms.IsInRoom(ctx, r, person) })
 }
 
 // allowed reports whether signalbox may follow an invitation. An alias is looked up:

@@ -86,11 +86,10 @@ func (a *Adapter) Whisper(ctx context.Context, room chat.Room, thread string, to
 // or invited to: this one first, if it is one. The homeserver is asked, as what is
 // known may be older than whoever came in last.
 func (a *Adapter) alone(ctx context.Context, here id.RoomID, person id.UserID) ([]id.RoomID, error) {
-	joined, err := ask(ctx, a, "list the rooms", func(ctx context.Context) (*mautrix.RespJoinedRooms, error) { return a.client.JoinedRooms(ctx) })
+	rooms, err := a.joined(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rooms := joined.JoinedRooms
 	slices.SortFunc(rooms, func(x, y id.RoomID) int {
 		switch {
 		case x == y:
