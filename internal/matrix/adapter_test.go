@@ -1,7 +1,6 @@
 package matrix
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -318,27 +317,9 @@ func TestEncryptedRoomWithoutEncryption(t *testing.T) {
 	}
 }
 
-// buffer is a log that is read while it is written.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
 func TestRefusedToken(t *testing.T) {
 	_, b, room := world(t)
-	registry, log := prometheus.NewRegistry(), &buffer{}
+	registry, log := prometheus.NewRegistry(), &conformance.Journal{}
 	a, err := New(b.config, b.store, newInbox(), slog.New(slog.NewTextHandler(log, nil)), registry)
 	if err != nil {
 		t.Fatal(err)

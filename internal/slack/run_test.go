@@ -1,12 +1,10 @@
 package slack_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,24 +16,6 @@ import (
 	"signalbox/internal/slack"
 	"signalbox/internal/slack/slacktest"
 )
-
-// journal is a log that can be read while it is written.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
 
 // gauge returns the only series of signalbox_chat_up.
 func gauge(t *testing.T, registry *prometheus.Registry) (reason string, value float64) {
@@ -71,7 +51,7 @@ func TestRefusedToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorkspace(t, slacktest.Options{}, false)
 			w.Server.Revoke(token, "account_inactive")
-			log, registry, got := new(journal), prometheus.NewRegistry(), newInbox()
+			log, registry, got := new(conformance.Journal), prometheus.NewRegistry(), newInbox()
 			a, err := slack.New(w.config(), got, slog.New(slog.NewTextHandler(log, nil)), registry)
 			must(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -114,7 +94,7 @@ func TestUnreachable(t *testing.T) {
 	for range 3 {
 		w.Server.Fail(slacktest.Fault{Method: "apps.connections.open", Status: 503})
 	}
-	log := new(journal)
+	log := new(conformance.Journal)
 	_, err := w.run(t.Context(), newInbox(), slog.New(slog.NewTextHandler(log, nil)))
 	must(t, err)
 	must(t, until(t.Context(), func() bool { return strings.Contains(log.String(), "slack is connected") }))
@@ -182,7 +162,7 @@ func TestSlowReceiver(t *testing.T) {
 // TestRefresh: Slack asks for a new connection every few hours.
 func TestRefresh(t *testing.T) {
 	w := newWorkspace(t, slacktest.Options{}, false)
-	got, log := newInbox(), new(journal)
+	got, log := newInbox(), new(conformance.Journal)
 	_, err := w.run(t.Context(), got, slog.New(slog.NewTextHandler(log, nil)))
 	must(t, err)
 	room, err := w.Room(t.Context(), "deploy")
@@ -252,7 +232,7 @@ func (p panicky) Said(ctx context.Context, cause string, m chat.Message) error {
 // TestPanic: one over a message ends nothing, not even the connection.
 func TestPanic(t *testing.T) {
 	w := newWorkspace(t, slacktest.Options{}, false)
-	got, log := newInbox(), new(journal)
+	got, log := newInbox(), new(conformance.Journal)
 	_, err := w.run(t.Context(), panicky{got, "boom"}, slog.New(slog.NewTextHandler(log, nil)))
 	must(t, err)
 	room, err := w.Room(t.Context(), "deploy")
