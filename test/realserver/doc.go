@@ -18,7 +18,8 @@
 //     Neither may run at the same time as another of Stop, Kill and Restart of that server.
 //
 // Most tests want a [World], started once per test binary by [RunTests]; package seed fills it with a
-// GitOps repository, package bot runs signalbox in it, and package actions takes the jobs of workflows.
+// GitOps repository, package bot runs signalbox in it, package actions takes the jobs of workflows, and
+// package browser opens pages in Chromium.
 // [Proxy] and [Tap] stand between signalbox and a server to break the connection, to answer with errors or
 // to count requests, and leave everybody else's connections alone.
 //
