@@ -102,6 +102,9 @@ const (
 	sayHeadMoved = "head out of date"
 	sayBaseMoved = "merge push out of date"
 	sayRejected  = "PushRejected"
+	// sayBaseTaken is of git: the base branch moved while Gitea pushed the merge to it,
+	// because another was merged at that moment.
+	sayBaseTaken = "cannot lock ref"
 )
 
 // mergeAnswer makes of an answer to a request to merge the error that it means.
@@ -131,7 +134,8 @@ func (c *Client) mergeAnswer(resp *http.Response, body []byte) error {
 		}
 	case http.StatusConflict:
 		switch {
-		case said.Message == sayBaseMoved:
+		case said.Message == sayBaseMoved,
+			strings.HasPrefix(said.Message, sayRejected) && strings.Contains(said.Message, sayBaseTaken):
 			kind = pull.ErrStillChecking
 		case said.Message == sayHeadMoved:
 			kind = pull.ErrHeadMoved

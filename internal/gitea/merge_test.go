@@ -55,6 +55,10 @@ func TestMergeAnswers(t *testing.T) {
 		{"scheduled", answer(201, ""), "ErrOutcomeUnknown", nil, "201"},
 		{"moved head", answer(409, message("head out of date")), "ErrHeadMoved", nil, "head out of date"},
 		{"moved base", answer(409, message("merge push out of date")), "ErrStillChecking", nil, "merge push out of date"},
+		{
+			"another was merged at that moment",
+			answer(409, message("PushRejected with remote message: cannot lock ref 'refs/heads/main': is at d21dbf but expected 62b713")), "ErrStillChecking", nil, "cannot lock ref",
+		},
 		{"refused push", answer(409, message("PushRejected with remote message: head out of date")), "ErrNotAllowed", nil, "remote message"},
 		{
 			"conflict", answer(409, `{"Style":"merge","StdOut":"CONFLICT (content): Merge conflict in a.yaml\n","StdErr":"","Err":{}}`),

@@ -46,6 +46,8 @@ func (s *Server) routes() map[string]handle {
 		"DELETE " + repo + "/hooks/{id}":            inRepo(deleteHook),
 
 		"GET " + repo + "/issues":                 inRepo(listIssues),
+		"POST " + repo + "/issues":                inRepo(createIssue),
+		"PATCH " + repo + "/issues/{index}":       inRepo(patchIssue),
 		"GET " + repo + "/actions/runs":           inRepo(listRuns),
 		"GET " + repo + "/actions/runs/{id}/jobs": inRepo(listJobs),
 		"GET " + repo + "/actions/jobs/{id}/logs": inRepo(getLog),

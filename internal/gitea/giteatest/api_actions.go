@@ -3,10 +3,6 @@ package giteatest
 import (
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
-
-	sdk "code.gitea.io/sdk/gitea"
 )
 
 // needOwner refuses whoever does not own the repository. To administer it is
@@ -99,38 +95,6 @@ func listVariables(r *request, repo *repo) error {
 	var list []any
 	for _, v := range repo.variables {
 		list = append(list, map[string]any{"owner_id": 0, "repo_id": repo.id, "name": v.name, "data": v.value, "description": ""})
-	}
-	return page(r, list)
-}
-
-// listIssues lists issues alone, the newest first.
-func listIssues(r *request, repo *repo) error {
-	q := r.URL.Query()
-	if q.Get("type") != "issues" {
-		return &apiError{http.StatusUnprocessableEntity, "the stand-in lists issues only"}
-	}
-	if login := q.Get("created_by"); login != "" {
-		if _, err := r.server.model.account(login); err != nil {
-			return errNotFound
-		}
-	}
-	var list []*sdk.Issue
-	for _, i := range slices.Backward(repo.issues) {
-		state := sdk.StateOpen
-		if i.closed {
-			state = sdk.StateClosed
-		}
-		if by := q.Get("created_by"); by != "" && !strings.EqualFold(by, i.author.login) {
-			continue
-		}
-		if want := q.Get("state"); want != "all" && (want == "closed") != i.closed {
-			continue
-		}
-		list = append(list, &sdk.Issue{
-			ID: i.number, Index: i.number, Poster: r.server.sdkUser(i.author), Title: i.title, Body: i.body, State: state,
-			Labels: []*sdk.Label{}, Created: i.created, Updated: i.created,
-			HTMLURL: r.server.root + "/" + repo.fullName() + "/issues/" + strconv.Itoa(int(i.number)),
-		})
 	}
 	return page(r, list)
 }

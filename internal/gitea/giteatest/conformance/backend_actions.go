@@ -20,4 +20,6 @@ type Workshop interface {
 	SetSecret(ctx context.Context, repo pull.Repo, name, value string) error
 	SetVariable(ctx context.Context, repo pull.Repo, name, value string) error
 	OpenIssue(ctx context.Context, repo pull.Repo, as, title, body string) (number int64, err error)
+	// EditIssue writes an issue anew, and opens or closes it.
+	EditIssue(ctx context.Context, repo pull.Repo, number int64, body string, open bool) error
 }

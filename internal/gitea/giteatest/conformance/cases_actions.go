@@ -92,6 +92,8 @@ func waitingRuns(t *testing.T, e env) {
 		{Context: "Check / lint (push)", State: "pending", Description: "Waiting to run", URL: fmt.Sprintf("%s/jobs/%d", e.runURL(r, pushed), jobs[0].ID)},
 		{Context: "Check / test (push)", State: "pending", Description: "Blocked by required conditions", URL: fmt.Sprintf("%s/jobs/%d", e.runURL(r, pushed), jobs[1].ID)},
 	}
+	// Gitea posts the status of each job on its own.
+	e.eventually(t, "each job has a status", func() bool { return len(e.statusFacts(t, r, sha)) == len(want) })
 	same(t, "statuses of the jobs", want, e.statusFacts(t, r, sha))
 
 	by := e.check(t, r, giteatest.NewRun{Event: "workflow_dispatch"})

@@ -96,6 +96,15 @@ func (g *Gitea) SetVariable(ctx context.Context, repo pull.Repo, name, value str
 	return g.call(ctx, "", "POST "+repoPath(repo)+"/actions/variables/"+name, map[string]any{"value": value}, nil)
 }
 
+// EditIssue implements [Backend].
+func (g *Gitea) EditIssue(ctx context.Context, repo pull.Repo, number int64, body string, open bool) error {
+	state := "closed"
+	if open {
+		state = "open"
+	}
+	return g.call(ctx, "", fmt.Sprintf("PATCH %s/issues/%d", repoPath(repo), number), map[string]any{"body": body, "state": state}, nil)
+}
+
 // OpenIssue implements [Backend].
 func (g *Gitea) OpenIssue(ctx context.Context, repo pull.Repo, as, title, body string) (int64, error) {
 	var out struct {

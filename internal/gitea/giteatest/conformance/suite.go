@@ -41,6 +41,7 @@ func Run(t *testing.T, backend Backend) {
 		{"forced push", forcedPush},
 		{"comments", comments},
 		{"comments since", commentsSince},
+		{"kept issue", keptIssue},
 		{"statuses", statuses},
 		{"raw files", rawFiles},
 		{"ancestry", ancestry},
