@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -97,16 +96,12 @@ func auditKinds() []string {
 
 // auditFilter says which entries are wanted; what is zero does not limit.
 type auditFilter struct {
-	repo         string
-	number       int64
-	person       string
-	kinds        []decision.Kind
-	since, until time.Time
-	last         int
+	decision.Filter
+	last int
 }
 
 func newAuditFilter(f auditFlags, args []string, now time.Time) (auditFilter, error) {
-	out := auditFilter{person: strings.TrimPrefix(f.person, "@"), last: f.last}
+	out := auditFilter{Filter: decision.Filter{Person: f.person}, last: f.last}
 	if len(args) > 0 {
 		name, _, numbered := strings.Cut(args[0], "#")
 		if numbered {
@@ -114,24 +109,24 @@ func newAuditFilter(f auditFlags, args []string, now time.Time) (auditFilter, er
 			if err != nil {
 				return out, err
 			}
-			out.number = t.number
+			out.Number = t.number
 		} else if owner, repo, ok := strings.Cut(name, "/"); !ok || owner == "" || repo == "" || strings.Contains(repo, "/") {
 			return out, fmt.Errorf("%q names no repository or pull request; write OWNER/REPO or OWNER/REPO#NUMBER", args[0])
 		}
-		out.repo = name
+		out.Repo = name
 	}
 	for _, k := range f.kinds {
 		if !slices.Contains(decision.Kinds(), decision.Kind(k)) {
 			return out, fmt.Errorf("--kind %q is not known: %s", k, yamlfile.Suggest(k, auditKinds()))
 		}
-		out.kinds = append(out.kinds, decision.Kind(k))
+		out.Kinds = append(out.Kinds, decision.Kind(k))
 	}
 	var err error
-	if out.since, err = parseMoment("--since", f.since, now, false); err != nil {
-		return out, err
+	if out.Since, err = decision.ParseSince(f.since, now); err != nil {
+		return out, fmt.Errorf("--since %w", err)
 	}
-	if out.until, err = parseMoment("--until", f.until, now, true); err != nil {
-		return out, err
+	if out.Until, err = decision.ParseUntil(f.until, now); err != nil {
+		return out, fmt.Errorf("--until %w", err)
 	}
 	if f.last < 0 {
 		return out, fmt.Errorf("--last %d is negative", f.last)
@@ -139,60 +134,9 @@ func newAuditFilter(f auditFlags, args []string, now time.Time) (auditFilter, er
 	return out, nil
 }
 
-// parseMoment reads a time, a day in UTC, or an age. The end of a day is the
-// beginning of the next one.
-func parseMoment(flag, text string, now time.Time, end bool) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at, nil
-	}
-	if day, err := time.Parse(time.DateOnly, text); err == nil {
-		if end {
-			day = day.AddDate(0, 0, 1)
-		}
-		return day, nil
-	}
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
-			return now.AddDate(0, 0, -n), nil
-		}
-	}
-	if age, err := time.ParseDuration(text); err == nil && age >= 0 {
-		return now.Add(-age), nil
-	}
-	return time.Time{}, fmt.Errorf("%s %q is no time; write 2026-09-07, 2026-09-07T03:00:00Z, or an age such as 36h or 7d", flag, text)
-}
-
 // apply returns the entries that are wanted, in the order of the ledger.
 func (f auditFilter) apply(all decision.Ledger) decision.Ledger {
-	repos := map[int64]bool{}
-	people := map[int64]bool{}
-	if id, err := strconv.ParseInt(f.person, 10, 64); err == nil {
-		people[id] = true
-	}
-	for _, e := range all {
-		if strings.EqualFold(e.Repo.String(), f.repo) {
-			repos[e.Repo.ID] = true
-		}
-		if strings.EqualFold(e.By.Login, f.person) {
-			people[e.By.ID] = true
-		}
-	}
-	var out decision.Ledger
-	for _, e := range all {
-		switch {
-		case f.repo != "" && !repos[e.Repo.ID]:
-		case f.number != 0 && e.Number != f.number:
-		case f.person != "" && !people[e.By.ID]:
-		case len(f.kinds) > 0 && !slices.Contains(f.kinds, e.Kind):
-		case !f.since.IsZero() && e.At.Before(f.since):
-		case !f.until.IsZero() && !e.At.Before(f.until):
-		default:
-			out = append(out, e)
-		}
-	}
+	out := f.Apply(all)
 	if f.last > 0 && len(out) > f.last {
 		out = out[len(out)-f.last:]
 	}

@@ -54,12 +54,6 @@ type adminEvent struct {
 	Seq uint64 `json:"seq"`
 }
 
-// ledgerLine is an entry of the ledger with its place.
-type ledgerLine struct {
-	Seq uint64 `json:"seq"`
-	decision.Entry
-}
-
 // serveAdmin answers on the socket until ctx ends. A signalbox without it works
 // all the same, so it is told and not an error when there can be none.
 func (a *app) serveAdmin(ctx context.Context) error {
@@ -152,7 +146,7 @@ func (a *app) adminRoutes(started time.Time) http.Handler {
 		out := bufio.NewWriter(w)
 		lines := json.NewEncoder(out)
 		for _, e := range ledger {
-			if err := lines.Encode(ledgerLine{e.Seq, e}); err != nil {
+			if err := lines.Encode(decision.Line{Seq: e.Seq, Entry: e}); err != nil {
 				return
 			}
 		}
@@ -251,7 +245,7 @@ func (c *adminClient) decisions(ctx context.Context) (ledger decision.Ledger, er
 	err = c.get(ctx, "/v1/decisions", nil, func(r io.Reader) error {
 		lines := json.NewDecoder(r)
 		for {
-			var l ledgerLine
+			var l decision.Line
 			if err := lines.Decode(&l); errors.Is(err, io.EOF) {
 				return nil
 			} else if err != nil {

@@ -137,14 +137,6 @@ func TestAuditTable(t *testing.T) {
 }
 
 func TestAuditCSVIsInert(t *testing.T) {
-	for text, want := range map[string]string{
-		"": "", "plain": "plain", "a=b": "a=b", "=1": "'=1", "+1": "'+1", "-1": "'-1", "@x": "'@x", " =1": "' =1", "\t=1": "'\t=1", "\rx": "'\rx",
-		"＝1": "'＝1", "\u00a0=1": "'\u00a0=1", "'=1": "'=1",
-	} {
-		if got := csvInert(text); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
-		}
-	}
 	var out bytes.Buffer
 	if err := auditCSV(&out, auditSample()); err != nil {
 		t.Fatal(err)
@@ -165,7 +157,7 @@ func TestAuditJSONL(t *testing.T) {
 	}
 	lines := json.NewDecoder(&out)
 	for _, want := range auditSample() {
-		var got ledgerLine
+		var got decision.Line
 		if err := lines.Decode(&got); err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -96,53 +95,10 @@ func stampOf(t time.Time) string {
 
 // auditJSONL prints each entry whole, as one line of JSON.
 func auditJSONL(w io.Writer, ledger decision.Ledger) error {
-	lines := json.NewEncoder(w)
-	for _, e := range ledger {
-		if err := lines.Encode(ledgerLine{e.Seq, e}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return decision.WriteJSONLines(w, slices.Values(ledger))
 }
 
 // auditCSV prints the entries for a spreadsheet.
 func auditCSV(w io.Writer, ledger decision.Ledger) error {
-	out := csv.NewWriter(w)
-	if err := out.Write([]string{
-		"seq", "id", "at", "kind", "person", "person_id", "repository", "repository_id", "pull_request", "base", "head",
-		"place", "url", "command", "reason", "until", "passes", "lifts",
-	}); err != nil {
-		return err
-	}
-	for _, e := range ledger {
-		row := []string{
-			strconv.FormatUint(e.Seq, 10), e.ID, stampOf(e.At), string(e.Kind), e.By.Login, strconv.FormatInt(e.By.ID, 10),
-			e.Repo.String(), strconv.FormatInt(e.Repo.ID, 10), strconv.FormatInt(e.Number, 10), e.Base, e.Head,
-			e.Place, e.URL, e.Command, e.Reason, stampOf(e.Until), strings.Join(e.Passes, "; "), strings.Join(e.Lifts, "; "),
-		}
-		for i := range row {
-			row[i] = csvInert(row[i])
-		}
-		if err := out.Write(row); err != nil {
-			return err
-		}
-	}
-	out.Flush()
-	return out.Error()
-}
-
-// csvInert keeps a spreadsheet from taking a text for a formula: such a text gets
-// an apostrophe in front, as OWASP advises.
-func csvInert(s string) string {
-	if s == "" {
-		return s
-	}
-	switch []rune(strings.TrimLeftFunc(s, unicode.IsSpace) + " ")[0] {
-	case '=', '+', '-', '@', '＝', '＋', '－', '＠':
-		return "'" + s
-	}
-	if s[0] == '\t' || s[0] == '\r' || s[0] == '\n' {
-		return "'" + s
-	}
-	return s
+	return decision.WriteCSV(w, slices.Values(ledger))
 }

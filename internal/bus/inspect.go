@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/gofrs/flock"
 	"github.com/nats-io/nats.go/jetstream"
@@ -163,6 +166,45 @@ func (r *Reader) LastEvent(ctx context.Context, subject string) (seq uint64, err
 		return 0, fmt.Errorf("look for the last event: %w", err)
 	}
 	return last.seq, nil
+}
+
+// Lag is what a durable consumer has before it.
+type Lag struct {
+	Stream, Consumer string
+	// Waiting was not handed out yet. InHand was and is not done, and Again of those
+	// were handed out before.
+	Waiting, InHand, Again int
+}
+
+// Lags returns the lag of every durable consumer, in the order of streams and names.
+func (r *Reader) Lags(ctx context.Context) ([]Lag, error) {
+	var lags []Lag
+	streams := r.b.js.ListStreams(ctx)
+	for s := range streams.Info() {
+		if s.State.Consumers == 0 {
+			continue
+		}
+		stream, err := r.b.js.Stream(ctx, s.Config.Name)
+		if err != nil {
+			return nil, fmt.Errorf("look at stream %s: %w", s.Config.Name, err)
+		}
+		consumers := stream.ListConsumers(ctx)
+		for c := range consumers.Info() {
+			if c.Config.Durable != "" {
+				lags = append(lags, Lag{s.Config.Name, c.Name, int(c.NumPending), c.NumAckPending, c.NumRedelivered})
+			}
+		}
+		if err := consumers.Err(); err != nil {
+			return nil, fmt.Errorf("look at the consumers of %s: %w", s.Config.Name, err)
+		}
+	}
+	if err := streams.Err(); err != nil {
+		return nil, fmt.Errorf("look at the streams: %w", err)
+	}
+	slices.SortFunc(lags, func(a, b Lag) int {
+		return cmp.Or(strings.Compare(a.Stream, b.Stream), strings.Compare(a.Consumer, b.Consumer))
+	})
+	return lags, nil
 }
 
 // Listening reports whether somebody waits for events now: a signalbox that

@@ -39,6 +39,10 @@ type Ledger struct {
 	links map[string]map[string]struct{}
 	// causes are what was said in chats and has an entry.
 	causes map[string]struct{}
+	// count is how many entries there are, and sorted those that there were when all
+	// were last asked for: nothing is ever taken out.
+	count  int
+	sorted decision.Ledger
 }
 
 // OpenLedger makes the ledger if it is missing and returns when it is loaded.
@@ -77,6 +81,7 @@ func (l *Ledger) index(key string, _, now *decision.Entry) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.count++
 	entries := l.byPull[now.Ref()]
 	if entries == nil {
 		entries = map[string]decision.Entry{}
@@ -174,13 +179,26 @@ func (l *Ledger) Caused(cause string) bool {
 	return ok
 }
 
-// All returns every entry, in the order of the server.
+// All returns every entry, in the order of the server. It is shared and must not be
+// changed.
 func (l *Ledger) All() decision.Ledger {
-	var keys []string
+	l.mu.RLock()
+	sorted, count := l.sorted, l.count
+	l.mu.RUnlock()
+	if len(sorted) == count {
+		return slices.Clip(sorted)
+	}
+	keys := make([]string, 0, count)
 	for key := range l.bucket.All() {
 		keys = append(keys, key)
 	}
-	return l.ordered(keys)
+	sorted = l.ordered(keys)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(sorted) > len(l.sorted) {
+		l.sorted = sorted
+	}
+	return slices.Clip(sorted)
 }
 
 func (l *Ledger) ordered(keys []string) decision.Ledger {
@@ -193,6 +211,16 @@ func (l *Ledger) ordered(keys []string) decision.Ledger {
 	}
 	slices.SortFunc(out, func(a, b decision.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	return out
+}
+
+// OnChange calls f for every entry that is there, and then for every new one. It must be
+// quick.
+func (l *Ledger) OnChange(f func(e decision.Entry)) {
+	l.bucket.OnChange(func(_ string, _, now *decision.Entry) {
+		if now != nil {
+			f(*now)
+		}
+	})
 }
 
 // Since is when the ledger was begun.

@@ -110,3 +110,15 @@ func TestPersonIs(t *testing.T) {
 		})
 	}
 }
+
+func TestParseRef(t *testing.T) {
+	for in, want := range map[string]pull.Ref{"7.12": {RepoID: 7, Number: 12}, "": {}, "7": {}, "7.": {}, ".12": {}, "0.12": {}, "7.0": {}, "-7.12": {}, "7.12.3": {}, "a.b": {}} {
+		got, ok := pull.ParseRef(in)
+		if got != want || ok != (want != pull.Ref{}) {
+			t.Errorf("%q: %+v, %t, want %+v", in, got, ok, want)
+		}
+		if ok && got.String() != in {
+			t.Errorf("%q is written %q", in, got)
+		}
+	}
+}
