@@ -2,7 +2,6 @@ package chat
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -109,11 +108,8 @@ func ButtonValue(ref pull.Ref, head string) string { return ref.String() + "@" +
 // something else.
 func ParseButtonValue(s string) (ref pull.Ref, head string, ok bool) {
 	name, head, ok := strings.Cut(s, "@")
-	repo, number, okRef := strings.Cut(name, ".")
-	var errRepo, errNumber error
-	ref.RepoID, errRepo = strconv.ParseInt(repo, 10, 64)
-	ref.Number, errNumber = strconv.ParseInt(number, 10, 64)
-	if !ok || !okRef || errRepo != nil || errNumber != nil || ref.RepoID <= 0 || ref.Number <= 0 || head == "" {
+	ref, known := pull.ParseRef(name)
+	if !ok || !known || head == "" {
 		return pull.Ref{}, "", false
 	}
 	return ref, head, true
@@ -143,6 +139,11 @@ type Poster interface {
 	// Whisper says something that only one person sees, if need be in another room.
 	// Where that cannot be, it says that instead: what is whispered is secret.
 	Whisper(ctx context.Context, room Room, thread string, to User, cause string, body Body) error
+	// Attach shows a picture, in the thread of a message if one is named. The cause is
+	// that of pictures alone: a message may have the same. As with Post, the same cause
+	// again shows no second picture, as far as the platform can tell. A picture that
+	// fails [Picture.Check] fails with that error.
+	Attach(ctx context.Context, room Room, thread, cause string, p Picture) error
 }
 
 // Receiver takes what comes in. The cause names it for good, such as

@@ -15,6 +15,11 @@ var (
 	ErrRevoked = errors.New("the platform refuses the token")
 	// ErrTooLong: the platform does not take that much. Trying again is in vain.
 	ErrTooLong = errors.New("the message is too long for the platform")
+	// ErrBadPicture: a picture is not what it is said to be. Trying again is in vain.
+	ErrBadPicture = errors.New("the picture cannot be shown")
+	// ErrNoPictures: the platform takes messages of signalbox, but no pictures, until
+	// somebody changes that. What a picture goes with can be said without it.
+	ErrNoPictures = errors.New("the platform takes no pictures from signalbox")
 )
 
 // RetryError says when the platform wants to be asked again.

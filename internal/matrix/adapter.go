@@ -76,6 +76,7 @@ type Adapter struct {
 	cipher  cipher // Nil without encryption.
 	ready   bool   // Who signalbox is and which rooms are encrypted is known.
 	refused bool   // The token was refused when it was last tried.
+	trouble string // Why nothing can be said or heard now, or empty.
 
 	started time.Time
 	loaded  bool   // Whether since was read from the store.
@@ -114,7 +115,7 @@ func New(config Config, store SyncStore, receiver chat.Receiver, logger *slog.Lo
 	a := &Adapter{
 		config: config, store: store, receiver: receiver, log: logger, metrics: m,
 		rooms:  newRooms(),
-		unread: map[id.RoomID]bool{}, logged: reasonStarting,
+		unread: map[id.RoomID]bool{}, logged: reasonStarting, trouble: reasonStarting,
 		limits: limits{
 			poll: 30 * time.Second, request: 20 * time.Second, recheck: 3 * time.Minute, retry: time.Second, patience: 5 * time.Minute,
 			absent: time.Minute,
@@ -130,7 +131,7 @@ func New(config Config, store SyncStore, receiver chat.Receiver, logger *slog.Lo
 	}
 	a.client.ResponseSizeLimit = maxAnswer
 	// Each request has a deadline of its own; this is for those of the keys.
-	a.client.Client = &http.Client{Transport: transport{base: http.DefaultTransport, metrics: m}, Timeout: 3 * time.Minute}
+	a.client.Client = &http.Client{Transport: transport{base: http.DefaultTransport, metrics: m}, CheckRedirect: stay, Timeout: 3 * time.Minute}
 	return a, nil
 }
 

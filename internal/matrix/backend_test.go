@@ -1,10 +1,12 @@
 package matrix
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"html"
+	"image/png"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"maunium.net/go/mautrix"
 	"maunium.net/go/mautrix/event"
@@ -307,6 +310,9 @@ func (b *backend) Shown(ctx context.Context, in conformance.Place, who conforman
 		if e.Sender != b.plain.UserID || e.Type != event.EventMessage {
 			continue
 		}
+		if c.MsgType == event.MsgImage {
+			continue
+		}
 		if c.MsgType != event.MsgNotice || e.Mautrix.WasEncrypted != b.encrypted {
 			return nil, fmt.Errorf("a message is of type %s, and encrypted: %t; want a notice, and %t", c.MsgType, e.Mautrix.WasEncrypted, b.encrypted)
 		}
@@ -322,6 +328,40 @@ func (b *backend) Shown(ctx context.Context, in conformance.Place, who conforman
 		}
 	}
 	return shown, nil
+}
+
+func (b *backend) Pictures(ctx context.Context, in conformance.Place, who conformance.Person) ([]conformance.Picture, error) {
+	events, err := b.people[who].look(ctx, id.RoomID(in.Room.ID))
+	if err != nil {
+		return nil, err
+	}
+	var pictures []conformance.Picture
+	for _, e := range events {
+		c := e.Content.AsMessage()
+		if e.Sender != b.plain.UserID || e.Type != event.EventMessage || c.MsgType != event.MsgImage || c.RelatesTo.GetThreadParent().String() != in.Thread {
+			continue
+		}
+		file, err := b.people[who].open(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		size, err := png.DecodeConfig(bytes.NewReader(file))
+		if err != nil {
+			return nil, err
+		}
+		want := event.FileInfo{MimeType: "image/png", Width: size.Width, Height: size.Height, Size: len(file), Extra: map[string]any{}}
+		if diff := cmp.Diff(&want, c.Info); diff != "" || c.FileName != "volumes.png" {
+			return nil, fmt.Errorf("the picture %q (-want +got):\n%s", c.FileName, diff)
+		}
+		if encrypted := c.File != nil; e.Mautrix.WasEncrypted != b.encrypted || encrypted != b.encrypted {
+			return nil, fmt.Errorf("a message and its file are encrypted: %t, %t; want %t", e.Mautrix.WasEncrypted, encrypted, b.encrypted)
+		}
+		if c.Mentions == nil || c.Mentions.Room || len(c.Mentions.UserIDs) > 0 {
+			return nil, errors.New("a picture calls for attention")
+		}
+		pictures = append(pictures, conformance.Picture{Alt: c.Body, PNG: file})
+	}
+	return pictures, nil
 }
 
 // see is what a client shows of a message: its HTML, which must say what the plain
@@ -371,11 +411,16 @@ func (b *backend) Cut(context.Context) error {
 	return nil
 }
 
-func (b *backend) Fail(_ context.Context, fault conformance.Fault, delay time.Duration) error {
+func (b *backend) Fail(_ context.Context, step conformance.Step, fault conformance.Fault, delay time.Duration) error {
+	// A picture is shown by a message like any other.
+	method, path := http.MethodPut, "/send/m.room."
+	if step == conformance.Uploading {
+		method, path = http.MethodPost, "/_matrix/media/v3/upload"
+	}
 	var once sync.Once
 	b.site.gate.interfere(func(w http.ResponseWriter, r *http.Request) bool {
 		done := false
-		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/send/m.room.") && strings.HasSuffix(r.Header.Get("Authorization"), b.bot.token) {
+		if r.Method == method && strings.Contains(r.URL.Path, path) && strings.HasSuffix(r.Header.Get("Authorization"), b.bot.token) {
 			once.Do(func() {
 				done = true
 				switch fault {

@@ -15,6 +15,8 @@
 // cause. The homeserver answers a repetition with the id of the first for as long
 // as it remembers: Synapse about half an hour, Dendrite until it starts again, and
 // both only for the same login. After that the same cause shows a second message.
+// Pictures are files of the homeserver, and messages that name them. The file goes to
+// no other host, and into an encrypted room only encrypted.
 //
 // Matrix has no message that one person alone sees in a room, so that a whisper is
 // a reply like any other, which calls that person only.

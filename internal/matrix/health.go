@@ -19,7 +19,7 @@ func (a *Adapter) up() {
 	if !a.synced {
 		return
 	}
-	a.metrics.setUp("")
+	a.setTrouble("")
 	if a.logged != "" {
 		a.log.Info("matrix is connected", "user", a.self.user.String())
 	}
@@ -33,7 +33,7 @@ func (a *Adapter) down(err error) {
 		reason = reasonRevoked
 	}
 	a.setRefused(reason == reasonRevoked)
-	a.metrics.setUp(reason)
+	a.setTrouble(reason)
 	if text := err.Error(); text != a.logged {
 		if reason == reasonRevoked {
 			a.log.Error("matrix refuses the token; it is tried again now and then", "error", err)
@@ -48,4 +48,19 @@ func (a *Adapter) setRefused(refused bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.refused = refused
+}
+
+func (a *Adapter) setTrouble(reason string) {
+	a.metrics.setUp(reason)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.trouble = reason
+}
+
+// Trouble says why signalbox cannot speak or listen now, in a word or two; nothing
+// while it can.
+func (a *Adapter) Trouble() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.trouble
 }

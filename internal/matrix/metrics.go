@@ -97,8 +97,11 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // route names a request without the ids in its path: the first part behind the
-// version, or what is done with a room.
+// version, or what is done with a room or a file.
 func route(path string) string {
+	if strings.HasSuffix(path, "/_matrix/media/v3/upload") {
+		return "media/upload"
+	}
 	_, rest, found := strings.Cut(path, "/_matrix/client/")
 	parts := strings.Split(rest, "/")
 	switch {

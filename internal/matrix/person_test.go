@@ -1,9 +1,13 @@
 package matrix
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"image/png"
 	"log/slog"
+	"net/http"
 	"slices"
 	"testing"
 
@@ -109,6 +113,31 @@ func (p *person) history(ctx context.Context, room id.RoomID) ([]*event.Event, e
 	})
 	slices.Reverse(events)
 	return events, err
+}
+
+// open downloads a picture and decrypts it, if that is what it takes.
+func (p *person) open(ctx context.Context, c *event.MessageEventContent) ([]byte, error) {
+	at := c.URL
+	if c.File != nil {
+		at = c.File.URL
+	}
+	mxc, err := at.Parse()
+	if err != nil {
+		return nil, err
+	}
+	// Homeservers that came before it do not know the other address.
+	url := p.client.BuildURL(mautrix.MediaURLPath{"v3", "download", mxc.Homeserver, mxc.FileID})
+	file, err := p.client.MakeRequest(ctx, http.MethodGet, url, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("download %s: %w", at, err)
+	}
+	if c.File == nil {
+		return file, nil
+	}
+	if _, err := png.DecodeConfig(bytes.NewReader(file)); err == nil {
+		return nil, errors.New("the homeserver has the picture as it is")
+	}
+	return file, c.File.DecryptInPlace(file)
 }
 
 // look returns all events of a room, oldest first, decrypted if this person can. A

@@ -142,35 +142,57 @@ func inThread(c *event.MessageEventContent, thread string) {
 
 // send sends a message once for each transaction.
 func (a *Adapter) send(ctx context.Context, room id.RoomID, content *event.MessageEventContent, transaction string) (id.EventID, error) {
-	doing := "send to " + room.String()
 	if done, ok := a.posted.Get(sent{room, transaction}); ok {
 		return done, nil
 	}
+	d, err := a.enter(ctx, room)
+	if err != nil {
+		return "", err
+	}
+	return a.say(ctx, d, content, transaction)
+}
+
+// door is how something is said in a room.
+type door struct {
+	room      id.RoomID
+	encrypted bool
+	keys      cipher // Nil where nothing is encrypted.
+}
+
+// enter finds out how something is said in a room.
+func (a *Adapter) enter(ctx context.Context, room id.RoomID) (door, error) {
 	keys, err := a.speak()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", doing, err)
+		return door{}, fmt.Errorf("send to %s: %w", room, err)
 	}
 	if known, _ := a.rooms.HasFetchedMembers(ctx, room); !known {
 		if err := a.readRoom(ctx, room); err != nil {
-			return "", err
+			return door{}, err
 		}
 	}
-	encrypted := a.isEncrypted(ctx, room)
-	if err := checkSize(content, encrypted); err != nil {
+	d := door{room: room, encrypted: a.isEncrypted(ctx, room), keys: keys}
+	if d.encrypted && keys == nil {
+		return door{}, fmt.Errorf("send to %s: the room is encrypted, which signalbox is not configured for: %w", room, chat.ErrGone)
+	}
+	return d, nil
+}
+
+// say sends a message through a door, which is not encrypted yet.
+func (a *Adapter) say(ctx context.Context, d door, content *event.MessageEventContent, transaction string) (id.EventID, error) {
+	room, doing := d.room, "send to "+d.room.String()
+	if err := checkSize(content, d.encrypted); err != nil {
 		return "", fmt.Errorf("%s: %w", doing, err)
 	}
 	var payload any = content
 	kind := event.EventMessage
-	if encrypted {
-		if keys == nil {
-			return "", fmt.Errorf("%s: the room is encrypted, which signalbox is not configured for: %w", doing, chat.ErrGone)
-		}
-		if payload, err = ask(ctx, a, doing, func(ctx context.Context) (*event.EncryptedEventContent, error) {
-			return keys.encrypt(ctx, room, content)
-		}); err != nil {
+	if d.encrypted {
+		sealed, err := ask(ctx, a, doing, func(ctx context.Context) (*event.EncryptedEventContent, error) {
+			return d.keys.encrypt(ctx, room, content)
+		})
+		if err != nil {
 			return "", err
 		}
-		kind = event.EventEncrypted
+		payload, kind = sealed, event.EventEncrypted
 	}
 	resp, err := ask(ctx, a, doing, func(ctx context.Context) (*mautrix.RespSendEvent, error) {
 		return a.client.SendMessageEvent(ctx, room, kind, payload, mautrix.ReqSendEvent{TransactionID: transaction})

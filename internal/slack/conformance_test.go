@@ -191,6 +191,9 @@ var unescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 func (w *workspace) Shown(_ context.Context, in conformance.Place, who conformance.Person) ([]conformance.Shown, error) {
 	var out []conformance.Shown
 	for _, m := range w.Messages(in.Room.ID, in.Thread, w.people[who]) {
+		if len(m.Files) > 0 {
+			continue
+		}
 		text := m.Text
 		if m.Blocks != nil {
 			var blocks []struct {
@@ -208,6 +211,19 @@ func (w *workspace) Shown(_ context.Context, in conformance.Place, who conforman
 			// The notification is made of the text, the message of the blocks.
 			Pings: strings.Contains(m.Text+text, "<!") || strings.Contains(m.Text+text, "<@"),
 		})
+	}
+	return out, nil
+}
+
+func (w *workspace) Pictures(_ context.Context, in conformance.Place, who conformance.Person) ([]conformance.Picture, error) {
+	var out []conformance.Picture
+	for _, m := range w.Messages(in.Room.ID, in.Thread, w.people[who]) {
+		for _, f := range m.Files {
+			if m.Text != "" || !strings.HasSuffix(f.Name, ".png") || f.Title != "volumes.png" {
+				return nil, fmt.Errorf("a picture is called %q, its file %q, and beside it stands %q", f.Title, f.Name, m.Text)
+			}
+			out = append(out, conformance.Picture{Alt: f.Alt, PNG: f.Content})
+		}
 	}
 	return out, nil
 }
@@ -247,8 +263,10 @@ func (w *workspace) Cut(context.Context) error {
 	return nil
 }
 
-func (w *workspace) Fail(_ context.Context, fault conformance.Fault, delay time.Duration) error {
-	f := slacktest.Fault{Method: "chat.postMessage"}
+func (w *workspace) Fail(_ context.Context, step conformance.Step, fault conformance.Fault, delay time.Duration) error {
+	f := slacktest.Fault{Method: map[conformance.Step]string{
+		conformance.Posting: "chat.postMessage", conformance.Uploading: slacktest.MethodUpload, conformance.Showing: "files.completeUploadExternal",
+	}[step]}
 	switch fault {
 	case conformance.Limited:
 		f.After = delay

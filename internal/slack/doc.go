@@ -25,7 +25,8 @@
 // remembers what it has posted; what it does not remember, it first looks for among
 // the messages of the last day, as it may have been posted by another replica, or
 // by a call whose answer was lost. That needs the right to read the history, see
-// docs/slack.md; without it the message is posted again.
+// docs/slack.md; without it the message is posted again. A message that shows a picture
+// takes no metadata: there the name of the file ends with a digest of the cause.
 //
 // # A token that is refused
 //

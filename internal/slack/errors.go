@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	slackapi "github.com/slack-go/slack"
@@ -36,6 +37,7 @@ const (
 	again  = "it was deleted, or is too old to be changed"
 	apart  = "the person cannot be written to"
 	shape  = "Slack does not take it like that"
+	files  = "ask an administrator of the workspace to allow files, or to make room for them"
 )
 
 // remedies are the codes of Slack for which trying again is in vain.
@@ -69,6 +71,14 @@ var remedies = map[string]remedy{
 	"msg_blocks_too_long":   {chat.ErrTooLong, shape},
 	"msg_too_long":          {chat.ErrTooLong, shape},
 	"no_text":               {chat.ErrTooLong, shape},
+
+	"alt_txt_too_large":           {chat.ErrTooLong, shape},
+	"file_upload_size_restricted": {chat.ErrTooLong, shape},
+
+	"file_type_not_allowed":               {chat.ErrNoPictures, files},
+	"file_uploads_disabled":               {chat.ErrNoPictures, files},
+	"file_uploads_except_images_disabled": {chat.ErrNoPictures, files},
+	"storage_limit_reached":               {chat.ErrNoPictures, files},
 }
 
 // limits are the codes of Slack that ask to come back later.
@@ -107,6 +117,9 @@ func translate(method string, err error) error {
 	if status, ok := errors.AsType[slackapi.StatusCodeError](err); ok {
 		if status.Code == http.StatusTooManyRequests {
 			return &chat.RetryError{After: defaultWait, Err: fmt.Errorf("%s: Slack limits the rate", method)}
+		}
+		if status.Code == http.StatusRequestEntityTooLarge {
+			return fmt.Errorf("%s: %w (HTTP %d)", method, chat.ErrTooLong, status.Code)
 		}
 		return fmt.Errorf("%s: HTTP %d", method, status.Code)
 	}
@@ -154,4 +167,12 @@ type scopeError struct{ method, needed string }
 
 func (e *scopeError) Error() string {
 	return fmt.Sprintf("%s: the app lacks the scope %s; add it under \"OAuth & Permissions\" and install the app again", e.method, e.needed)
+}
+
+// Unwrap returns [chat.ErrNoPictures] for a call that shows a picture.
+func (e *scopeError) Unwrap() error {
+	if strings.HasPrefix(e.method, "files.") {
+		return chat.ErrNoPictures
+	}
+	return nil
 }

@@ -18,9 +18,9 @@ const (
 	pageLimit = 3
 )
 
-// find looks for what was said for a cause, and returns the id of the message, or
-// nothing: among the messages of a thread, or those of a room outside of threads.
-func (a *Adapter) find(ctx context.Context, room, thread, cause string) (string, error) {
+// find looks for a message of signalbox that is wanted, and returns its id, or nothing:
+// among the messages of a thread, or those of a room outside of threads.
+func (a *Adapter) find(ctx context.Context, room, thread string, wanted func(*slackapi.Message) bool) (string, error) {
 	me, err := a.me(ctx)
 	if err != nil {
 		return "", err
@@ -45,9 +45,9 @@ func (a *Adapter) find(ctx context.Context, room, thread, cause string) (string,
 		if err != nil {
 			return "", err
 		}
-		for _, m := range messages {
-			// Every app can write any metadata, but not as signalbox.
-			if m.User == me.user && m.Metadata.EventType == metadataType && m.Metadata.EventPayload["cause"] == cause {
+		for i := range messages {
+			// Every app can write any metadata and any name of a file, but not as signalbox.
+			if m := &messages[i]; m.User == me.user && wanted(m) {
 				return m.Timestamp, nil
 			}
 		}

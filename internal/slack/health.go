@@ -22,8 +22,8 @@ type health struct {
 	mu sync.Mutex
 	// token and link are why not, or empty: the bot token, and Socket Mode.
 	token, link string
-	// logged is the reason that was logged last.
-	logged string
+	// logged is the reason that was logged last, and shown the one that is shown.
+	logged, shown string
 }
 
 func newHealth(logger *slog.Logger, up *prometheus.GaugeVec, socket bool) *health {
@@ -76,7 +76,16 @@ func (h *health) changed(err error) {
 	}
 }
 
+// Trouble says why signalbox cannot speak or listen now, in a word or two; nothing
+// while it can.
+func (a *Adapter) Trouble() string {
+	a.health.mu.Lock()
+	defer a.health.mu.Unlock()
+	return a.health.shown
+}
+
 func (h *health) show(reason string) {
+	h.shown = reason
 	value := 0.0
 	if reason == "" {
 		value = 1

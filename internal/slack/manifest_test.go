@@ -43,6 +43,7 @@ func TestManifest(t *testing.T) {
 		id, err := a.Post(t.Context(), room, "", "test/card", w.Body("a card", ""))
 		must(t, err)
 		must(t, a.Edit(t.Context(), room, id, "test/edit", w.Body("changed", "")))
+		must(t, a.Attach(t.Context(), room, id, "test/card", picture(t)))
 		_, err = w.Server.Say(room.ID, "", alice, self+"status")
 		must(t, err)
 		got.next(t)

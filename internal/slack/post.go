@@ -22,8 +22,12 @@ const maxText = 40000
 // metadataType names the metadata of signalbox's messages.
 const metadataType = "signalbox"
 
-// key is what was said: one cause is said once in a room.
-type key struct{ room, cause string }
+// key is what was said or shown: one cause is said once in a room, and one picture is
+// shown for it.
+type key struct {
+	room, cause string
+	picture     bool
+}
 
 // Post implements [chat.Poster]. It first looks for what it does not remember to
 // have posted, see the package.
@@ -32,7 +36,7 @@ func (a *Adapter) Post(ctx context.Context, room chat.Room, thread, cause string
 	if err != nil {
 		return "", err
 	}
-	k := key{room.ID, cause}
+	k := key{room: room.ID, cause: cause}
 	release, err := a.alone(ctx, k)
 	if err != nil {
 		return "", err
@@ -41,7 +45,9 @@ func (a *Adapter) Post(ctx context.Context, room chat.Room, thread, cause string
 	if id, ok := a.posted.Get(k); ok {
 		return id, nil
 	}
-	id, err := a.find(ctx, room.ID, thread, cause)
+	id, err := a.find(ctx, room.ID, thread, func(m *slackapi.Message) bool {
+		return m.Metadata.EventType == metadataType && m.Metadata.EventPayload["cause"] == cause
+	})
 	if err != nil {
 		return "", err
 	}
@@ -110,7 +116,7 @@ func (a *Adapter) ephemeral(ctx context.Context, room chat.Room, thread string, 
 	if err != nil {
 		return err
 	}
-	k := key{room.ID + "/" + to.ID, cause}
+	k := key{room: room.ID + "/" + to.ID, cause: cause}
 	release, err := a.alone(ctx, k)
 	if err != nil {
 		return err

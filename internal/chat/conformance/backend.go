@@ -33,16 +33,36 @@ type Shown struct {
 	Pings bool
 }
 
-// Fault is something that goes wrong with what an adapter sends.
+// Picture is one picture as a person sees it.
+type Picture struct {
+	// Alt is what is told of it to whoever cannot see it.
+	Alt string
+	PNG []byte
+}
+
+// Step is something that an adapter asks of the platform.
+type Step int
+
+// The steps.
+const (
+	// Posting shows a message.
+	Posting Step = iota
+	// Uploading hands the content of a picture over.
+	Uploading
+	// Showing shows a picture that was uploaded.
+	Showing
+)
+
+// Fault is something that goes wrong with a step.
 type Fault int
 
 // The faults.
 const (
-	// Limited: the next message is refused, with a delay to wait.
+	// Limited: the next one is refused, with a delay to wait.
 	Limited Fault = iota
-	// Lost: the next message is shown, and the adapter does not learn of it.
+	// Lost: the next one is carried out, and the adapter does not learn of it.
 	Lost
-	// Hanging: the next message is neither shown nor answered.
+	// Hanging: the next one is neither carried out nor answered.
 	Hanging
 )
 
@@ -76,8 +96,11 @@ type Backend interface {
 	// buttons of a card if they have a value, see [chat.ButtonValue].
 	Body(text, value string) chat.Body
 	// Shown is what signalbox said in a room or a thread, oldest first, as a person
-	// sees it. Messages in threads are not seen in the room.
+	// sees it. Messages in threads are not seen in the room. Pictures are left out.
 	Shown(ctx context.Context, in Place, who Person) ([]Shown, error)
+	// Pictures are those that signalbox showed in a room or a thread, oldest first, as a
+	// person sees them. It fails for one that does not look the same to every client.
+	Pictures(ctx context.Context, in Place, who Person) ([]Picture, error)
 
 	// Acknowledged says whether the platform was told that the message has arrived.
 	Acknowledged(ctx context.Context, in Place, id string) (bool, error)
@@ -93,9 +116,8 @@ type Backend interface {
 	Renew(ctx context.Context) error
 	// Cut cuts every connection of the adapter, which may connect again.
 	Cut(ctx context.Context) error
-	// Fail lets the next message that signalbox sends go wrong. The delay is that
-	// of [Limited].
-	Fail(ctx context.Context, fault Fault, delay time.Duration) error
+	// Fail lets the next step of a kind go wrong. The delay is that of [Limited].
+	Fail(ctx context.Context, step Step, fault Fault, delay time.Duration) error
 }
 
 // Place is a room, or a thread of it.

@@ -104,7 +104,7 @@ func (e *env) posted(ctx context.Context, t *testing.T) string {
 
 func answerLost(t *testing.T, e *env) {
 	ctx := within(t)
-	must(t, e.Fail(ctx, Lost, 0))
+	must(t, e.Fail(ctx, Posting, Lost, 0))
 	id := e.posted(ctx, t)
 	shown, err := e.Shown(ctx, e.in(), Alice)
 	must(t, err)
@@ -115,7 +115,7 @@ func answerLost(t *testing.T, e *env) {
 
 func noAnswer(t *testing.T, e *env) {
 	ctx := within(t)
-	must(t, e.Fail(ctx, Hanging, 0))
+	must(t, e.Fail(ctx, Posting, Hanging, 0))
 	short, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if _, err := e.poster.Post(short, e.room, "", cause, e.Body("ready", "")); err == nil {
@@ -130,7 +130,7 @@ func noAnswer(t *testing.T, e *env) {
 func rateLimited(t *testing.T, e *env) {
 	ctx := within(t)
 	const delay = 7 * time.Second
-	must(t, e.Fail(ctx, Limited, delay))
+	must(t, e.Fail(ctx, Posting, Limited, delay))
 	_, err := e.poster.Post(ctx, e.room, "", cause, e.Body("ready", ""))
 	limit, ok := errors.AsType[*chat.RetryError](err)
 	if !ok || limit.After != delay {

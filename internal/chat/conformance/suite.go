@@ -44,6 +44,14 @@ func Run(t *testing.T, backend func(*testing.T) Backend) {
 		{"token refused", refused},
 		{"long text goes out", longOut},
 		{"hostile text", hostile},
+		{"picture", attach},
+		{"picture in a thread", attachInThread},
+		{"picture whose answer was lost", attachAgain},
+		{"picture without an answer", attachHanging},
+		{"pictures are limited", attachLimited},
+		{"picture after being removed", attachRemoved},
+		{"picture with a refused token", attachRefused},
+		{"bad pictures", attachBad},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, newEnv(t, backend(t))) })
 	}

@@ -40,6 +40,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := call{Request: r, token: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")}
+	if _, media, ok := strings.Cut(r.URL.Path, "/_matrix/media/v3/"); ok {
+		c.path = strings.Split(media, "/")
+		s.serveFile(w, c, content)
+		return
+	}
 	_, rest, _ := strings.Cut(r.URL.Path, "/_matrix/client/v3/")
 	c.path = strings.Split(rest, "/")
 	if len(content) > 0 && json.Unmarshal(content, &c.body) != nil {
@@ -65,6 +70,37 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, http.StatusOK, body)
+}
+
+// serveFile takes a file, or gives one out.
+func (s *Server) serveFile(w http.ResponseWriter, c call, content []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.user = s.users[c.token]
+	switch {
+	case c.user == "":
+		unknownToken.write(w)
+	case c.path[0] == "upload" && c.Method == http.MethodPost && len(content) > maxFile:
+		tooLarge.write(w)
+	case c.path[0] == "upload" && c.Method == http.MethodPost:
+		f := File{
+			ID: fmt.Sprintf("mxc://%s/file%d", domain, len(s.files)+1), Name: c.URL.Query().Get("filename"),
+			Type: c.Header.Get("Content-Type"), Sender: c.user, Content: content,
+		}
+		s.files = append(s.files, f)
+		answer(w, http.StatusOK, map[string]any{"content_uri": f.ID})
+	case c.path[0] == "download" && len(c.path) == 3:
+		for _, f := range s.files {
+			if f.ID == "mxc://"+c.path[1]+"/"+c.path[2] {
+				w.Header().Set("Content-Type", f.Type)
+				_, _ = w.Write(f.Content)
+				return
+			}
+		}
+		notFound.write(w)
+	default:
+		notFound.write(w)
+	}
 }
 
 // ask answers everything but sync.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,8 +14,11 @@ import (
 // domain stands behind the colon of every id.
 const domain = "example.org"
 
-// maxEvent is how much a homeserver takes, in bytes.
-const maxEvent = 65536
+// maxEvent and maxFile are how much a homeserver takes, in bytes.
+const (
+	maxEvent = 65536
+	maxFile  = 4 << 20
+)
 
 // Server is a homeserver in memory. It implements [http.Handler].
 type Server struct {
@@ -24,6 +28,7 @@ type Server struct {
 	aliases map[string]string // Ids of rooms by alias.
 	stream  []*Event
 	sent    map[string]string // Ids of events by token and transaction.
+	files   []File
 	limit   int
 	changed chan struct{} // Closed when the stream grows.
 }
@@ -41,6 +46,20 @@ type Event struct {
 	Unsigned map[string]any `json:"unsigned,omitempty"`
 
 	position int // In the stream, from 1.
+}
+
+// File is a file that somebody uploaded.
+type File struct {
+	// ID is its "mxc://" address.
+	ID, Name, Type, Sender string
+	Content                []byte
+}
+
+// Files are what was uploaded, the oldest first.
+func (s *Server) Files() []File {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.files)
 }
 
 // room is a room with its present state.

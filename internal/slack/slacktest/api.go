@@ -33,22 +33,7 @@ func (s *Server) serveMethod(w http.ResponseWriter, r *http.Request) {
 	s.calls[method]++
 	fault := s.takeFault(method)
 	s.mu.Unlock()
-	switch {
-	case fault.After > 0:
-		w.Header().Set("Retry-After", strconv.Itoa(int(fault.After/time.Second)))
-		w.WriteHeader(http.StatusTooManyRequests)
-		return
-	case fault.Status != 0:
-		http.Error(w, "<html>broken</html>", fault.Status)
-		return
-	case fault.Garble:
-		_, _ = w.Write([]byte("<html>"))
-		return
-	case fault.Hang:
-		select {
-		case <-r.Context().Done():
-		case <-s.closed:
-		}
+	if s.goWrong(w, r, fault) {
 		return
 	}
 	out := failed(fault.Code)
@@ -61,6 +46,27 @@ func (s *Server) serveMethod(w http.ResponseWriter, r *http.Request) {
 	out["ok"] = out["error"] == nil
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	_ = json.NewEncoder(w).Encode(out)
+}
+
+// goWrong answers as a fault says, and reports whether that is the answer.
+func (s *Server) goWrong(w http.ResponseWriter, r *http.Request, fault Fault) bool {
+	switch {
+	case fault.After > 0:
+		w.Header().Set("Retry-After", strconv.Itoa(int(fault.After/time.Second)))
+		w.WriteHeader(http.StatusTooManyRequests)
+	case fault.Status != 0:
+		http.Error(w, "<html>broken</html>", fault.Status)
+	case fault.Garble:
+		_, _ = w.Write([]byte("<html>"))
+	case fault.Hang:
+		select {
+		case <-r.Context().Done():
+		case <-s.closed:
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // methods are what a token may call, with the scope it takes; where the scope
@@ -77,6 +83,9 @@ var methods = map[string]struct {
 	"conversations.open":    {BotToken, "im:write", (*Server).open},
 	"conversations.history": {BotToken, "", (*Server).history},
 	"conversations.replies": {BotToken, "", (*Server).replies},
+
+	"files.getUploadURLExternal":   {BotToken, "files:write", (*Server).uploadURL},
+	"files.completeUploadExternal": {BotToken, "files:write", (*Server).completeUpload},
 }
 
 // carryOut checks the token and the scope, and carries a call out.

@@ -25,6 +25,9 @@ func (s *Server) tell(c *channel, m *Message, event map[string]any) {
 	if s.subscribed(name, c.historyScope()) {
 		typed := maps.Clone(event)
 		typed["channel_type"] = string(c.kind)
+		if len(m.Files) > 0 {
+			typed["subtype"] = "file_share"
+		}
 		s.event(m.TS, typed)
 	}
 	if c.kind != IM && mentioned(m.Text) && m.User != UserID && s.subscribed("app_mention", "app_mentions:read") {

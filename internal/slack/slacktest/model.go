@@ -35,6 +35,8 @@ type Message struct {
 	Text     string
 	Blocks   json.RawMessage
 	Metadata *Metadata
+	// Files are what it shows.
+	Files []*File
 	// To is the person who alone sees it, or empty.
 	To     string
 	Edited bool
@@ -86,6 +88,13 @@ func (m *Message) json(c *channel, metadata bool) map[string]any {
 	}
 	if len(m.Blocks) > 0 {
 		out["blocks"] = m.Blocks
+	}
+	if len(m.Files) > 0 {
+		var files []any
+		for _, f := range m.Files {
+			files = append(files, f.json())
+		}
+		out["files"], out["upload"] = files, true
 	}
 	if m.Metadata != nil && metadata {
 		out["metadata"] = m.Metadata

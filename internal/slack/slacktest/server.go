@@ -57,6 +57,8 @@ type Server struct {
 	channels   map[string]*channel
 	refusal    map[string]string
 	faults     []Fault
+	files      []*File
+	uploads    string // The root of the addresses for files.
 	used       map[string]bool
 	calls      map[string]int
 	problems   []string
@@ -80,12 +82,13 @@ func New(options Options) (*Server, error) {
 	}
 	s := &Server{
 		options: options, listener: listener, root: "http://" + listener.Addr().String(),
-		closed: make(chan struct{}), wake: make(chan struct{}, 1),
+		uploads: "http://" + listener.Addr().String(), closed: make(chan struct{}), wake: make(chan struct{}, 1),
 		users: map[string]string{}, channels: map[string]*channel{}, refusal: map[string]string{},
 		used: map[string]bool{}, calls: map[string]int{}, tickets: map[string]bool{}, envelopes: map[string]envelope{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/{method}", s.serveMethod)
+	mux.HandleFunc("POST /upload/v1/{ticket}", s.serveUpload)
 	mux.HandleFunc("GET /link", s.serveLink)
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	s.parts.Go(func() { _ = s.http.Serve(listener) })
