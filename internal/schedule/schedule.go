@@ -51,10 +51,13 @@ func (i *Interval) Run(ctx context.Context) error {
 }
 
 func (i *Interval) tick(ctx context.Context, at time.Time) error {
-	tick := events.Tick{Name: i.Name, At: at}
-	e, err := events.New(tick.ID(), Source, at, tick)
+	return publishTick(ctx, i.Publish, events.Tick{Name: i.Name, At: at})
+}
+
+func publishTick(ctx context.Context, publish func(context.Context, events.Event) error, tick events.Tick) error {
+	e, err := events.New(tick.ID(), Source, tick.At, tick)
 	if err != nil {
 		return err
 	}
-	return i.Publish(ctx, e)
+	return publish(ctx, e)
 }

@@ -93,3 +93,11 @@ func dateOf(t time.Time, zone *time.Location) int {
 func weekdayOf(date int) time.Weekday {
 	return time.Weekday(((date+int(time.Thursday))%7 + 7) % 7)
 }
+
+// Instant returns when the clock on a wall in a zone first shows the date and time
+// that wall shows in UTC, to the minute. A time that the clock skips is the end of
+// what it skips.
+func Instant(wall time.Time, zone *time.Location) time.Time {
+	wall = wall.UTC()
+	return instant(dateOf(wall, time.UTC), wall.Hour()*60+wall.Minute(), zone, earlier)
+}
