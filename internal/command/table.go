@@ -25,6 +25,7 @@ const (
 	Who         Name = "who"
 	List        Name = "list"
 	Health      Name = "health"
+	Digest      Name = "digest"
 	Subscribe   Name = "subscribe"
 	Unsubscribe Name = "unsubscribe"
 	Link        Name = "link"
@@ -88,6 +89,7 @@ func Specs() []Spec {
 		{Who, "", "who PULL", "readers", "Say who can approve it.", aboutPull, parseNothing},
 		{List, "", "list [REPO]", "readers", "List the open pull requests by how they stand: those that you may see here.", aboutAnyRepo, parseNothing},
 		{Health, "", "health", "anyone", "Say which clusters are heard from.", aboutNothing, parseNothing},
+		{Digest, "", "digest [NAME]", "rooms of the digest, and writers", "Say how things stand now, as the digest of that name would.", aboutNothing, parseText},
 		{Subscribe, "", "subscribe REPO [PATH...] [sensitive]", "writers", "Show the pull requests of the repository in this room: all, or only those that change one of the paths, or with \"sensitive\" only those that somebody has to approve.", aboutRepo, parseNothing},
 		{Unsubscribe, "", "unsubscribe REPO", "writers", "Show them no longer.", aboutRepo, parseNothing},
 		{Link, "/link CODE", "", "whoever asked for the code", "Say that the account in chat that asked for the code is yours.", aboutNothing, parseCode},

@@ -11,12 +11,29 @@ import (
 	"signalbox/internal/precondition"
 )
 
-// Wished is what preconditions read of a cluster beside Flux's objects, while a
-// pull request asks about it.
+// Wished is what preconditions read of a cluster beside Flux's objects while a
+// pull request asks about it, and what digests and alerts read.
 type Wished struct {
 	fact.Wish
-	// For are the names of the preconditions.
+	// For are the names of the preconditions, or [ForDigests].
 	For []string
+	// Assumed says that nobody named it: that it is not there is no finding.
+	Assumed bool
+}
+
+// ForDigests stands for the name of what reads something for digests and alerts.
+const ForDigests = "digests and alerts"
+
+// AddStanding adds what digests and alerts read of a cluster to what preconditions
+// read there.
+func AddStanding(list []Wished, wishes []fact.Wish, assumed bool) []Wished {
+	for _, w := range wishes {
+		n := len(list)
+		if list = addWish(list, w, ForDigests); len(list) > n {
+			list[n].Assumed = assumed
+		}
+	}
+	return list
 }
 
 // Wishes returns what rules read of clusters beside Flux's objects, by the name
@@ -36,7 +53,7 @@ func Wishes(clusters []string, files ...*policy.File) map[string][]Wished {
 func addWish(list []Wished, w fact.Wish, name string) []Wished {
 	i := slices.IndexFunc(list, func(o Wished) bool { return o.Key == w.Key })
 	if i < 0 {
-		return append(list, Wished{w, []string{name}})
+		return append(list, Wished{Wish: w, For: []string{name}})
 	}
 	list[i].For = addName(list[i].For, name)
 	return list

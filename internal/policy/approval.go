@@ -34,7 +34,7 @@ func (e *evaluation) approvals(inForce []*Policy, overriding overriding) []Appro
 		}
 	}
 	if rule, ok := e.guardRule(inForce); ok {
-		add(nil, "built in", &rule)
+		add(nil, BuiltIn, &rule)
 	}
 	return results
 }

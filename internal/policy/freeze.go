@@ -8,9 +8,12 @@ import (
 	"signalbox/internal/decision"
 )
 
-// freezeRule is the name of the precondition that is part of every verdict while
+// FreezeRule is the name of the precondition that is part of every verdict while
 // the repository is frozen, whatever the policy says and without one too.
-const freezeRule = "the repository is not frozen"
+const FreezeRule = "the repository is not frozen"
+
+// BuiltIn stands for the policy of a rule that no policy has.
+const BuiltIn = "built in"
 
 // maxFreezes bounds the freezes that a verdict names. The one that ends last is
 // among them, so what is left out does not decide.
@@ -38,12 +41,12 @@ func (e *evaluation) frozen(repository *Policy) (r Result, ok bool) {
 	last := slices.MaxFunc(all, func(a, b decision.Entry) int { return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(b.Seq, a.Seq)) })
 	newest := slices.MaxFunc(all, func(a, b decision.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	r = Result{
-		Name: freezeRule, Policy: "built in", State: Unmet,
+		Name: FreezeRule, Policy: BuiltIn, State: Unmet,
 		Reason: freezeText(last, len(all)-1),
 		Brief:  fmt.Sprintf("frozen until %s by %s", stamp(last.Until), last.By.Login),
 	}
 	r.Checks = []Check{{State: Unmet, Reason: r.Reason, Brief: r.Brief, Since: last.At, Evidence: freezeEvidence(last)}}
-	if e.overriding(repository, newest.Seq).passes(nil, RuleKey("precondition", freezeRule)) {
+	if e.overriding(repository, newest.Seq).passes(nil, RuleKey("precondition", FreezeRule)) {
 		r.State = Overridden
 	}
 	return r, true

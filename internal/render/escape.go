@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // joiner is U+2060 WORD JOINER: it is not shown and does not break a line, but
@@ -54,6 +55,9 @@ func oneLine(s string) string {
 }
 
 func invisible(r rune) bool {
+	if r < utf8.RuneSelf { // Most are, and a table is slow.
+		return r < ' ' || r == 0x7f
+	}
 	return r == unicode.ReplacementChar || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs)
 }
 

@@ -58,11 +58,23 @@ func rest(of Items, text string) Item {
 	return Item{Sign: "…", Text: Line{Plain("and " + text)}}
 }
 
+// restOf is the item that counts those of some items that are left out. What one of
+// them stood for counts too.
+func restOf(of, left Items) Item {
+	n := 0
+	for _, item := range left {
+		n += max(1, item.Stands)
+	}
+	out := rest(of, fmt.Sprintf("%d more", n))
+	out.Stands = n
+	return out
+}
+
 func (items Items) cut(most int) Items {
 	out := make(Items, 0, min(len(items), most+1))
 	for i, item := range items {
 		if i == most {
-			return append(out, rest(items, fmt.Sprintf("%d more", len(items)-most)))
+			return append(out, restOf(items, items[most:]))
 		}
 		item.Under = item.Under.cut(most)
 		out = append(out, item)

@@ -40,6 +40,9 @@ func TestNothingBreaksOutOfChats(t *testing.T) {
 	for _, text := range hostileInChat {
 		t.Run(strings.ToValidUTF8(text[:min(len(text), 40)], "?"), func(t *testing.T) {
 			for name, talk := range talks(text) {
+				if strings.HasPrefix(name, "alert-") {
+					continue // It is made of the same parts as the alert with all of them.
+				}
 				checkSlack(t, name, render.Slack(talk), plain[name].slack)
 				checkMatrix(t, name, render.Matrix(talk), plain[name].matrix)
 				if got := render.Text(talk); strings.ContainsFunc(strings.ReplaceAll(got, "\n", ""), steers) {

@@ -211,7 +211,7 @@ func ChatHelp(prefix string) Talk {
 // SaidElsewhere tells on a pull request, in Markdown, what somebody decided in a
 // chat: who, what, where, and on which commit.
 func SaidElsewhere(e decision.Entry) string {
-	place := map[string]string{string(chat.Slack): "Slack", string(chat.Matrix): "Matrix"}[e.Place]
+	place := map[string]string{string(chat.Slack): "Slack", string(chat.Matrix): "Matrix", "web": "signalbox"}[e.Place]
 	if place == "" {
 		place = e.Place
 	}

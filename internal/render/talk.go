@@ -48,6 +48,9 @@ type Item struct {
 	Sign  string
 	Text  Line
 	Under Items
+	// Stands is how many others an item stands for that says only how many were left
+	// out; zero for any other.
+	Stands int
 }
 
 // Line is text within one line.

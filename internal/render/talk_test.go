@@ -3,6 +3,7 @@ package render_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,7 +72,7 @@ func talks(text string) map[string]render.Talk {
 	user := chat.User{Platform: chat.Matrix, ID: text}
 	problem := &command.ChatProblem{Text: text, Suggest: command.Approve}
 	sub := render.SubscriptionOf{Repo: text, Paths: []string{text, "clusters/**"}, Sensitive: true}
-	return map[string]render.Talk{
+	all := map[string]render.Talk{
 		"card":         render.Card(render.CardOf{Pull: p, Verdict: v, Note: text}),
 		"card-new":     render.Card(render.CardOf{Pull: p}),
 		"card-merged":  render.Card(render.CardOf{Pull: merged(text), Verdict: v}),
@@ -113,6 +114,8 @@ func talks(text string) map[string]render.Talk {
 			render.Buttons{{Press: chat.ButtonHold, Label: "Hold", Value: "7.12@x", Command: "/hold", Confirm: &render.Confirm{Title: text, Text: text, Yes: "Yes", No: "No"}}},
 		},
 	}
+	maps.Copy(all, digestTalks(text))
+	return all
 }
 
 // golden are the talks that are kept as files: cards of every state, and each
