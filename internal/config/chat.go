@@ -179,24 +179,11 @@ func (l *loader) subscriptions(at yamlfile.Path, f *File) []Subscription {
 	var out []Subscription
 	for i, s := range f.Chat.Subscriptions {
 		at := at.At(i)
-		o := Subscription{Repository: s.Repository, Paths: s.Paths, Sensitive: s.Sensitive}
-		switch {
-		case (s.Slack == "") == (s.Matrix == ""):
-			l.problem(at, "needs one room", "give slack or matrix")
-		case s.Slack != "" && !slackChannel.MatchString(s.Slack):
-			l.problem(at.At("slack"), fmt.Sprintf("%q is no channel", s.Slack), "write its id, such as C0123456, and not its name")
-		case s.Slack != "" && f.Chat.Slack == nil, s.Matrix != "" && f.Chat.Matrix == nil:
-			l.problem(at, "is on a platform that signalbox is not connected to", "configure it above")
-		case s.Matrix != "" && !matrixRoom.MatchString(s.Matrix):
-			l.problem(at.At("matrix"), fmt.Sprintf("%q is no room", s.Matrix), "write its id, such as !abc:example.org")
+		o := Subscription{
+			Repository: s.Repository, Paths: s.Paths, Sensitive: s.Sensitive,
+			Room: l.room(at, f, s.Slack, s.Matrix, "give slack or matrix"),
 		}
-		o.Room = chat.Room{Platform: chat.Slack, ID: s.Slack}
-		if s.Matrix != "" {
-			o.Room = chat.Room{Platform: chat.Matrix, ID: s.Matrix}
-		}
-		if !slices.ContainsFunc(f.Repositories, func(r RepositoryFile) bool { return strings.EqualFold(r.Name, s.Repository) }) {
-			l.problem(at.At("repository"), fmt.Sprintf("%q is no repository of this configuration", s.Repository), "")
-		}
+		l.knownRepository(at.At("repository"), f, s.Repository)
 		for j, glob := range s.Paths {
 			if glob == "" || strings.HasPrefix(glob, "/") || !doublestar.ValidatePattern(glob) {
 				l.problem(at.At("paths", j), fmt.Sprintf("%q is no glob of paths", glob), "write it as in a policy, such as clusters/**")

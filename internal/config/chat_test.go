@@ -93,7 +93,7 @@ func TestChatProblems(t *testing.T) {
 		`c.yaml:8: chat.people[0].slack[0]: "alice" is no account (write the member id, such as U0123456, and not the name)`,
 		`c.yaml:9: chat.people[1]: names no account of a chat (give slack, matrix or both)`,
 		`c.yaml:10: chat.people[2].matrix[1]: "@carol:example.org" is given twice (one account is one person)`,
-		`c.yaml:12: chat.subscriptions[0]: needs one room (give slack or matrix)`,
+		`c.yaml:12: chat.subscriptions[0]: needs one place (give slack or matrix)`,
 		`c.yaml:13: chat.subscriptions[1].paths[0]: "/x" is no glob of paths (write it as in a policy, such as clusters/**)`,
 		`c.yaml:13: chat.subscriptions[1].repository: "ops/other" is no repository of this configuration`,
 		`c.yaml:13: chat.subscriptions[1].slack: "#ops" is no channel (write its id, such as C0123456, and not its name)`,

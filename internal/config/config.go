@@ -23,6 +23,11 @@ type Config struct {
 	// belongs to them too; its login is not known here.
 	Bots []string
 	Chat Chat
+	// Digests, Alerts and Watch say what is told of how things stand.
+	Digests []Digest
+	Alerts  []Alert
+	Watch   Watch
+	Web     Web
 	// Policy holds the operator's rules; nil if there are none.
 	Policy *policy.Policy
 	Bus    Bus
@@ -152,6 +157,10 @@ func (c Config) LogValue() slog.Value {
 		slog.Bool("policy", c.Policy != nil),
 		slog.Bool("slack", c.Chat.Slack != nil),
 		slog.Bool("matrix", c.Chat.Matrix != nil),
+		slog.Int("digests", len(c.Digests)),
+		slog.Int("alerts", len(c.Alerts)),
+		slog.Bool("pages", c.Web.URL != nil),
+		slog.Bool("api", !c.Web.APIToken.Empty()),
 		slog.String("listen", c.Listen),
 		slog.Group("timing",
 			"debounce", c.Timing.Debounce, "maxWait", c.Timing.MaxWait,

@@ -29,6 +29,15 @@ type File struct {
 	Bots []string `yaml:"bots" json:"bots,omitempty"`
 	// Chat is where people talk to signalbox beside Gitea.
 	Chat ChatFile `yaml:"chat" json:"chat,omitzero"`
+	// Digests say how things stand, by the clock.
+	Digests []DigestFile `yaml:"digests" json:"digests,omitempty"`
+	// Alerts tell between digests when something breaks, and when it recovers.
+	Alerts []AlertFile `yaml:"alerts" json:"alerts,omitempty"`
+	// Watch is what digests and alerts look at beside Flux, pull requests and signalbox
+	// itself.
+	Watch WatchFile `yaml:"watch" json:"watch,omitzero"`
+	// Web is the pages of signalbox; there are none if it is not given.
+	Web *WebFile `yaml:"web" json:"web,omitempty"`
 	// Policy holds rules for every repository, in the form of the file
 	// .gitea/signalbox.yaml. No repository can weaken them.
 	Policy *policy.File `yaml:"policy" json:"policy,omitempty"`

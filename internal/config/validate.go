@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +34,8 @@ func (l *loader) config(f *File) *Config {
 	c.Clusters = l.clusters(f.Clusters)
 	c.Bots = l.bots(f.Bots)
 	c.Chat = l.chat(f)
+	c.Digests, c.Alerts, c.Watch = l.digests(f), l.alerts(f), l.watch(f)
+	c.Web = l.web(f.Web)
 	c.Policy = l.policy(f)
 	c.Bus = l.bus(&f.Bus)
 	c.Listen = l.listen(f.HTTP.Listen)
@@ -87,13 +88,7 @@ func (l *loader) clusters(list []ClusterFile) []Cluster {
 	seen := map[string]bool{}
 	for i, c := range list {
 		at := at.At(i)
-		switch {
-		case !labelPattern.MatchString(c.Name):
-			l.problem(at.At("name"), fmt.Sprintf("%q does not name a cluster", c.Name), "use up to 63 lower-case letters, digits and hyphens, with no hyphen at the ends")
-		case seen[c.Name]:
-			l.problem(at.At("name"), fmt.Sprintf("%q is the name of an earlier cluster", c.Name), "")
-		}
-		seen[c.Name] = true
+		l.label(at, c.Name, "cluster", seen)
 		switch {
 		case c.InCluster && c.Kubeconfig != "":
 			l.problem(at, "has both kubeconfig and inCluster", "give exactly one")
@@ -135,13 +130,9 @@ func (l *loader) policy(f *File) *policy.Policy {
 	at := yamlfile.Path{"policy"}
 	p, problems := policy.Compile("operator", *f.Policy, l.doc, at)
 	l.problems = append(l.problems, problems...)
-	names := make([]string, len(f.Clusters))
-	for i, c := range f.Clusters {
-		names[i] = c.Name
-	}
 	for i, t := range f.Policy.Targets {
-		if t.Cluster != "" && !slices.Contains(names, t.Cluster) {
-			l.problem(at.At("targets", i, "cluster"), fmt.Sprintf("%q is no cluster of this configuration", t.Cluster), yamlfile.Suggest(t.Cluster, names))
+		if t.Cluster != "" {
+			l.knownCluster(at.At("targets", i, "cluster"), f, t.Cluster)
 		}
 	}
 	return p
