@@ -33,6 +33,7 @@ type Chat struct {
 	Outbox        *Outbox
 	Permissions   Permissions
 	Ledger        LinkLedger
+	Digests       *Digests
 	// Health returns what signalbox knows of itself and its clusters.
 	Health func() render.HealthOf
 	// Root is the address of Gitea.
@@ -125,6 +126,8 @@ func (t *talk) obey(ctx context.Context, c command.ChatCommand) error {
 		return t.say(ctx, render.ChatHelp(prefixes[t.m.Room.Platform]))
 	case command.Health:
 		return t.say(ctx, render.Health(t.Health()))
+	case command.Digest:
+		return t.digest(ctx, c.Text)
 	case command.Link:
 		if c.Cancel {
 			return t.unlink(ctx)

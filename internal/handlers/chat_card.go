@@ -63,7 +63,7 @@ type CardStore interface {
 }
 
 func cardKey(room chat.Room, ref pull.Ref) string {
-	return string(room.Platform) + "." + digest(room.ID) + "." + ref.String()
+	return string(room.Platform) + "." + hashed(room.ID) + "." + ref.String()
 }
 
 // CardIndex finds cards by what they show, and what is shown by the message. It

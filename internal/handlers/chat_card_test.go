@@ -112,6 +112,10 @@ func (w *wall) Whisper(context.Context, chat.Room, string, chat.User, string, ch
 	return nil
 }
 
+func (w *wall) Attach(context.Context, chat.Room, string, string, chat.Picture) error {
+	return w.call("attach", "")
+}
+
 func (w *wall) call(what, cause string) error {
 	w.calls = append(w.calls, what)
 	if w.before != nil {

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,8 +23,9 @@ type Links interface {
 }
 
 // Directory tells who in Gitea an account of a chat is: by the configuration, or
-// by a link that the person made from their account in Gitea. Names that people
-// choose, and addresses, say nothing.
+// by a link that the person made from their account in Gitea. Whoever uses a page
+// has signed in with that account. Names that people choose, and addresses, say
+// nothing.
 type Directory struct {
 	// Configured are logins in Gitea, by account.
 	Configured map[chat.User]string
@@ -36,7 +38,13 @@ type Directory struct {
 func (d *Directory) Person(ctx context.Context, user chat.User) (pull.Person, bool, error) {
 	var person pull.Person
 	var err error
-	if login, ok := d.Configured[user]; ok {
+	if user.Platform == PagePlace {
+		id, _ := strconv.ParseInt(user.ID, 10, 64)
+		if id <= 0 {
+			return pull.Person{}, false, nil
+		}
+		person, err = d.People.ByID(ctx, id)
+	} else if login, ok := d.Configured[user]; ok {
 		person, err = d.People.ByName(ctx, login)
 	} else if link, ok := d.Links.Links(user.String()).Linked(); ok {
 		person, err = d.People.ByID(ctx, link.By.ID)

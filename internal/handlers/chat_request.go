@@ -14,9 +14,9 @@ import (
 	"signalbox/internal/render"
 )
 
-// Request is a command about a pull request that somebody gave in a chat. It is
-// kept until the evaluation of the pull request has carried it out or refused
-// it, as it does with a comment.
+// Request is a command about a pull request that somebody gave in a chat or on a
+// page. It is kept until the evaluation of the pull request has carried it out or
+// refused it, as it does with a comment.
 type Request struct {
 	// Cause is the id of the event that brought it.
 	Cause string   `json:"cause"`
@@ -46,10 +46,10 @@ type RequestStore interface {
 	Sync(ctx context.Context) error
 }
 
-// requestTexts are the commands that were given in chats.
+// requestTexts are the commands that were given in chats and on pages.
 func (r *run) requestTexts() []spoken {
 	if r.Requests == nil {
-		return nil
+		return nil // Who only looks carries nothing out.
 	}
 	var all []spoken
 	for _, q := range r.Requests.Of(r.item.Ref) {
@@ -98,9 +98,6 @@ func (r *run) outdated(ctx context.Context, q request) (string, error) {
 // turnAway answers all requests about a pull request on which nothing is carried
 // out, and forgets them. Of one that was carried out before it tells that.
 func (r *run) turnAway(ctx context.Context, why string) error {
-	if r.Requests == nil {
-		return nil
-	}
 	for _, q := range r.Requests.Of(r.item.Ref) {
 		became := refusal(request{Command: q.Command}, why)
 		if i := slices.IndexFunc(r.ledger, func(e decision.Entry) bool { return strings.HasPrefix(e.ID, q.Cause+"/") }); i >= 0 {

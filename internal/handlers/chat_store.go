@@ -30,7 +30,7 @@ type Requests struct {
 	byCause map[string]Request
 }
 
-func requestKey(q Request) string { return q.Ref.String() + "." + digest(q.Cause) }
+func requestKey(q Request) string { return q.Ref.String() + "." + hashed(q.Cause) }
 
 // Change follows one change of a request; nil means that there was or is none.
 func (s *Requests) Change(key string, before, after *Request) {

@@ -67,7 +67,7 @@ type Subscriptions struct {
 
 // subscriptionKey names the subscription of a room to a repository.
 func subscriptionKey(room chat.Room, repo string) string {
-	return string(room.Platform) + "." + digest(room.ID) + "." + digest(strings.ToLower(repo))
+	return string(room.Platform) + "." + hashed(room.ID) + "." + hashed(strings.ToLower(repo))
 }
 
 // all returns all subscriptions, in the order of their rooms and repositories.

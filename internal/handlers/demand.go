@@ -34,6 +34,9 @@ type Demand struct {
 	// Clusters are by name.
 	Clusters map[string]ClusterCollector
 	Forge    *ForgeFacts
+	// Standing returns what is wished whatever the verdicts wish for; nil stands for
+	// nothing. It is asked again and again, as repositories become known.
+	Standing func() []fact.Wish
 	// Patience is how long the first verdict waits for a cluster to answer.
 	Patience time.Duration
 	Now      func() time.Time
@@ -143,7 +146,7 @@ func (d *Demand) Tell() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := map[fact.Key]fact.Wish{}
-	for _, w := range d.Index.Wishes() {
+	for _, w := range d.wishes() {
 		all[w.Key] = w
 	}
 	now := d.Now()
@@ -178,11 +181,27 @@ func (d *Demand) Refresh(ctx context.Context) error {
 		return fmt.Errorf("refresh facts: %w", err)
 	}
 	var keys []fact.Key
-	for _, w := range d.Index.Wishes() {
+	wishes := d.standing()
+	standing := map[fact.Key]bool{}
+	for _, w := range wishes {
+		standing[w.Key] = true
+	}
+	for _, w := range append(d.Index.Wishes(), wishes...) {
 		if w.Key.Source == fact.SourceGitea {
 			keys = append(keys, w.Key)
 		}
 	}
 	slices.SortFunc(keys, compareKeys)
-	return errors.Join(d.Forge.Refresh(ctx, keys), d.Forge.Drop(ctx, d.Index.Wished))
+	wished := func(k fact.Key) bool { return standing[k] || d.Index.Wished(k) }
+	return errors.Join(d.Forge.Refresh(ctx, slices.Compact(keys)), d.Forge.Drop(ctx, wished))
 }
+
+func (d *Demand) standing() []fact.Wish {
+	if d.Standing == nil {
+		return nil
+	}
+	return d.Standing()
+}
+
+// wishes are those of all verdicts, and the standing ones.
+func (d *Demand) wishes() []fact.Wish { return append(d.Index.Wishes(), d.standing()...) }

@@ -36,9 +36,9 @@ type Evaluator struct {
 	Ledger Ledger
 	People *People
 	Finder *Finder
-	// Requests are the commands from chats, Directory tells who gave them, Outbox is
-	// where their answers go, and Codes are those by which accounts are linked; all
-	// are nil without a chat.
+	// Requests are the commands from chats and pages, Directory tells who gave them,
+	// and Outbox is where their answers go. Codes are those by which accounts of chats
+	// are linked; nil without a chat.
 	Requests  RequestStore
 	Directory *Directory
 	Outbox    *Outbox
@@ -48,9 +48,12 @@ type Evaluator struct {
 	// that never count, beside signalbox's own.
 	Clusters []string
 	Bots     []pull.Person
-	Meter    Meter
-	Log      *slog.Logger
-	Now      func() time.Time
+	// Page returns where a pull request can be read about in full, to which its
+	// statuses lead; its own page in the forge if that is empty.
+	Page  func(p pull.Pull) string
+	Meter Meter
+	Log   *slog.Logger
+	Now   func() time.Time
 	// Grace is how long reading may take before a new head is shown as pending.
 	Grace time.Duration
 	// Ripen is how long a comment with a command is left alone before it is acted
@@ -73,10 +76,7 @@ func (e *Evaluator) Handle(ctx context.Context, item work.Item) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(e.Records.Sync(ctx), e.Facts.Sync(ctx), e.Ledger.Sync(ctx))
-	if e.Requests != nil {
-		err = errors.Join(err, e.Requests.Sync(ctx))
-	}
+	err = errors.Join(e.Records.Sync(ctx), e.Facts.Sync(ctx), e.Ledger.Sync(ctx), e.Requests.Sync(ctx))
 	if err != nil {
 		return fmt.Errorf("evaluate %s: %w", item.Ref, err)
 	}
@@ -270,14 +270,14 @@ func (r *run) undecided(ctx context.Context, p pull.Pull, cause error) error {
 	} else {
 		err = r.publish(ctx, &verdict)
 	}
-	r.record.Verdict = verdict
+	r.setVerdict(verdict)
 	return errors.Join(cause, err, r.store(ctx))
 }
 
 // finish keeps the record and sees to it that the verdict is looked at again
 // when it may change.
 func (r *run) finish(ctx context.Context, verdict policy.Verdict, facts *factLog, store bool) error {
-	r.record.Verdict = verdict
+	r.setVerdict(verdict)
 	if store {
 		if err := r.store(ctx); err != nil {
 			return err

@@ -88,10 +88,8 @@ func (r *run) stillTheSame(ctx context.Context, v *policy.Verdict, facts *factLo
 		return false, err
 	}
 	r.comments = comments
-	if r.Requests != nil {
-		if err := r.Requests.Sync(ctx); err != nil {
-			return false, err
-		}
+	if err := r.Requests.Sync(ctx); err != nil {
+		return false, err
 	}
 	if !reflect.DeepEqual(reviews, r.reviews) || len(r.pending(reviews)) > 0 {
 		return false, nil

@@ -74,7 +74,7 @@ func (r *run) postStatus(ctx context.Context, head, name string, g policy.Gate) 
 	if posted.Statuses[name] == status {
 		return nil
 	}
-	if err := r.Forge.PostStatus(ctx, r.repo, head, status, r.pull.URL); err != nil {
+	if err := r.Forge.PostStatus(ctx, r.repo, head, status, cmp.Or(r.Page(r.pull), r.pull.URL)); err != nil {
 		return err
 	}
 	if posted.Statuses == nil {

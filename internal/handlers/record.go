@@ -20,6 +20,8 @@ type Record struct {
 	Inputs  Inputs         `json:"inputs"`
 	Verdict policy.Verdict `json:"verdict"`
 	Posted  Posted         `json:"posted"`
+	// History is how the verdict changed, the oldest first; see [policy.MaxHistory].
+	History []policy.Change `json:"history,omitempty"`
 	// Answered are the places whose commands were dealt with and answered.
 	Answered []string `json:"answered,omitempty"`
 	// Heard are the comments with commands that are about to be acted upon.

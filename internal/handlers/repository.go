@@ -98,6 +98,44 @@ func (r *Repositories) bySetting(i int) (pull.Repo, bool) {
 	return pull.Repo{}, false
 }
 
+// Setting is a repository as it is configured.
+type Setting struct {
+	// Repo is as it is called now; its ID is zero until it was read.
+	pull.Repo
+	// Main is its default branch, and Name what it is called in the configuration.
+	Main, Name string
+	Observe    bool
+}
+
+// Settings returns the repositories of the configuration, in its order.
+func (r *Repositories) Settings() []Setting {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	out := make([]Setting, len(r.settings))
+	for i, s := range r.settings {
+		out[i] = Setting{Repo: pull.Repo{Owner: s.Owner, Name: s.Name}, Name: s.Owner + "/" + s.Name, Observe: s.Observe}
+	}
+	for _, k := range r.known {
+		out[k.setting].Repo, out[k.setting].Main = k.repo, k.main
+	}
+	return out
+}
+
+// Complete reads the repositories that are not known yet.
+func (r *Repositories) Complete(ctx context.Context) error {
+	if r.complete() {
+		return nil
+	}
+	_, err := r.Refresh(ctx)
+	return err
+}
+
+// Observed reports whether a repository that is known is only observed.
+func (r *Repositories) Observed(id int64) bool {
+	_, setting, ok := r.lookup(id)
+	return ok && setting.Observe
+}
+
 // Main returns the default branch of a repository that is known, or "".
 func (r *Repositories) Main(id int64) string {
 	r.mu.RLock()
