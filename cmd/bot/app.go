@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -55,8 +56,16 @@ type app struct {
 	demand     *handlers.Demand
 	// wished is sent to after what verdicts wish for changed.
 	wished chan struct{}
+	talk   talk
+	// outlook tells how things stand.
+	outlook outlook
+	// live tells what changes.
+	live *live
 	// chats is nil where no chat is configured.
 	chats *chats
+	pages pages
+	// started is when this process began.
+	started time.Time
 }
 
 // Names of the durable consumers. They stay the same for ever: a new name
@@ -73,7 +82,7 @@ const bucketPulls = "pulls"
 // newApp opens the bus and wires the parts; nothing runs yet. It fails only for
 // what is wrong here: Gitea and the clusters may be down.
 func newApp(ctx context.Context, c appConfig) (_ *app, err error) {
-	a := &app{appConfig: c, registry: prometheus.NewRegistry()}
+	a := &app{appConfig: c, registry: prometheus.NewRegistry(), live: newLive(), started: time.Now().UTC()}
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if a.bus, err = bus.Open(ctx, c.bus, c.log, a.registry); err != nil {
 		return nil, err
@@ -156,6 +165,12 @@ func (a *app) wire(ctx context.Context) error {
 		Queue: queue, Records: records, Index: index, Account: account, Ledger: a.ledger,
 		Repositories: repositories, Forge: forgeFacts,
 	}
+	if err := a.wireTalk(ctx); err != nil {
+		return err
+	}
+	if err := a.wireOutlook(ctx, records, repositories, account); err != nil {
+		return err
+	}
 	a.facts = &handlers.Facts{Queue: queue, Records: records, Index: index}
 	a.silence = &handlers.Silence{
 		Facts: a.bus.Facts(), Beats: a.bus.Beats(), Clusters: clusterNames(a.clusters),
@@ -169,11 +184,16 @@ func (a *app) wire(ctx context.Context) error {
 	a.evaluator = &handlers.Evaluator{
 		Forge: a.forge, Repositories: repositories, Account: account,
 		Records: records, Index: index, Facts: a.bus.Facts(), Demand: a.demand, Queue: queue, Policies: policies,
-		Ledger: a.ledger, People: handlers.NewPeople(a.forge, time.Now), Finder: handlers.NewFinder(),
+		Ledger: a.ledger, People: a.talk.directory.People, Finder: handlers.NewFinder(),
+		Requests: a.talk.requests, Directory: a.talk.directory, Outbox: a.talk.outbox, Page: a.pullPage,
 		Clusters: clusterNames(a.clusters), Bots: bots(a.config),
 		Meter: meter, Log: a.log, Now: time.Now, Grace: grace, Ripen: ripen,
 	}
-	return a.wireChats(ctx, records, index, repositories)
+	a.live.follow(records, a.bus.Facts(), a.ledger)
+	if err := a.wireChats(ctx, records, index, repositories); err != nil {
+		return err
+	}
+	return a.wirePages(ctx, records, index, repositories)
 }
 
 // clusterCollectors are the watchers by the names of their clusters.
@@ -189,9 +209,13 @@ func clusterCollectors(clusters []kube.Config, watchers []*kube.Watcher) map[str
 // consumers finish what they are at, then the bus closes.
 func (a *app) run(ctx context.Context) error {
 	a.log.InfoContext(ctx, "signalbox starts", "version", versionText(), "config", *a.config, "address", a.listener.Addr().String())
+	a.outlook.outlook.Began = time.Now()
 	// What an earlier life knew of a cluster may be old: say so before anything
 	// is decided by it.
 	if err := a.silence.Look(ctx); err != nil {
+		return errors.Join(err, a.close())
+	}
+	if err := a.beginDigests(ctx); err != nil {
 		return errors.Join(err, a.close())
 	}
 	a.demand.Tell()
@@ -212,10 +236,12 @@ func (a *app) run(ctx context.Context) error {
 		return a.bus.ConsumeEvents(ctx, consumerReconcile, []string{events.Tick{Name: handlers.ReconcileTick}.BusSubject()}, a.reconciler.Handle)
 	})
 	group.Go(func() error { return a.bus.Facts().Consume(ctx, consumerFacts, a.facts.Handle) })
+	settled := sync.OnceFunc(func() { a.settle(ctx) })
 	group.Go(func() error {
-		a.settle(ctx)
+		settled()
 		return a.bus.Work().Consume(ctx, a.evaluator.Handle)
 	})
+	a.outlook.run(ctx, group, a, settled)
 	if a.chats != nil {
 		a.chats.run(ctx, group, a.bus)
 	}

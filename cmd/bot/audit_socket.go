@@ -136,6 +136,7 @@ func (a *app) adminRoutes(started time.Time) http.Handler {
 		seq, err := lastPush(r.Context(), reader, repo)
 		answerJSON(w, adminEvent{seq}, err)
 	})
+	mux.HandleFunc("GET /v1/digest", a.serveDigest)
 	mux.HandleFunc("GET /v1/decisions", func(w http.ResponseWriter, r *http.Request) {
 		ledger, err := reader.Decisions(r.Context())
 		if err != nil {

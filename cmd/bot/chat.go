@@ -42,16 +42,43 @@ type adapter interface {
 	chat.Poster
 	// Run serves until the context ends. A chat that is down ends nothing.
 	Run(ctx context.Context) error
+	// Trouble says why signalbox cannot speak or listen there now, or nothing.
+	Trouble() string
+}
+
+// talk is what it takes for people to give commands elsewhere than on the pull request,
+// and to be answered there.
+type talk struct {
+	requests  *handlers.Requests
+	directory *handlers.Directory
+	outbox    *handlers.Outbox
+	outgoing  *bus.Bucket[handlers.Outgoing]
+}
+
+// wireTalk opens where requests and answers are kept.
+func (a *app) wireTalk(ctx context.Context) error {
+	bucket, err := bus.OpenBriefBucket[handlers.Request](ctx, a.bus, bucketRequests, requestsKept)
+	if err != nil {
+		return err
+	}
+	a.talk.requests = &handlers.Requests{Bucket: bucket, Conflict: isConflict}
+	bucket.OnChange(a.talk.requests.Change)
+	if a.talk.outgoing, err = bus.OpenBriefBucket[handlers.Outgoing](ctx, a.bus, bucketOutbox, outboxKept); err != nil {
+		return err
+	}
+	a.talk.outbox = &handlers.Outbox{
+		Store: a.talk.outgoing, Posters: map[chat.Platform]chat.Poster{}, Conflict: isConflict, Now: time.Now, Log: a.log,
+	}
+	a.talk.directory = &handlers.Directory{Configured: peopleOf(a.config), Links: a.ledger, People: handlers.NewPeople(a.forge, time.Now)}
+	return nil
 }
 
 // chats is all of signalbox that talks in chats.
 type chats struct {
 	adapters map[chat.Platform]adapter
 	handler  *handlers.Chat
-	outbox   *handlers.Outbox
 	cards    map[chat.Platform]*handlers.Cards
-
-	outgoing *bus.Bucket[handlers.Outgoing]
+	talk     *talk
 	records  *bus.Bucket[handlers.Record]
 }
 
@@ -88,23 +115,14 @@ func (a *app) wireChats(ctx context.Context, records *bus.Bucket[handlers.Record
 	if len(a.makeAdapters) == 0 {
 		return nil
 	}
-	c := &chats{adapters: map[chat.Platform]adapter{}, cards: map[chat.Platform]*handlers.Cards{}, records: records}
-	posters := map[chat.Platform]chat.Poster{}
+	c := &chats{adapters: map[chat.Platform]adapter{}, cards: map[chat.Platform]*handlers.Cards{}, talk: &a.talk, records: records}
+	posters := a.talk.outbox.Posters
 	for platform, connect := range a.makeAdapters {
 		made, err := connect(a, receiver{platform, a.bus.Publish})
 		if err != nil {
 			return err
 		}
 		c.adapters[platform], posters[platform] = made, made
-	}
-	requestBucket, err := bus.OpenBriefBucket[handlers.Request](ctx, a.bus, bucketRequests, requestsKept)
-	if err != nil {
-		return err
-	}
-	requests := &handlers.Requests{Bucket: requestBucket, Conflict: isConflict}
-	requestBucket.OnChange(requests.Change)
-	if c.outgoing, err = bus.OpenBriefBucket[handlers.Outgoing](ctx, a.bus, bucketOutbox, outboxKept); err != nil {
-		return err
 	}
 	cards, err := bus.OpenBucket[handlers.Card](ctx, a.bus, bucketCards)
 	if err != nil {
@@ -121,22 +139,20 @@ func (a *app) wireChats(ctx context.Context, records *bus.Bucket[handlers.Record
 		return err
 	}
 	subscriptions := &handlers.Subscriptions{Configured: subscriptionsOf(a.config), Store: made}
-	c.outbox = &handlers.Outbox{Store: c.outgoing, Posters: posters, Conflict: isConflict, Now: time.Now, Log: a.log}
 	for platform, poster := range posters {
 		c.cards[platform] = &handlers.Cards{
 			Platform: platform, Poster: poster, Records: records, Subscriptions: subscriptions,
 			Store: cards, Conflict: isConflict, Index: cardIndex, Forge: a.forge, Now: time.Now, Log: a.log,
 		}
 	}
-	people := handlers.NewPeople(a.forge, time.Now)
 	c.handler = &handlers.Chat{
-		Directory:    &handlers.Directory{Configured: peopleOf(a.config), Links: a.ledger, People: people},
-		Repositories: repositories, Records: records, Index: index, Requests: requests, Queue: a.bus.Work(),
-		Codes: codes, Subscriptions: subscriptions, Cards: cardIndex, Outbox: c.outbox,
+		Directory: a.talk.directory, Repositories: repositories, Records: records, Index: index,
+		Requests: a.talk.requests, Queue: a.bus.Work(), Digests: a.outlook.digests,
+		Codes: codes, Subscriptions: subscriptions, Cards: cardIndex, Outbox: a.talk.outbox,
 		Permissions: a.forge, Ledger: a.ledger, Health: a.health, Root: a.config.Gitea.URL.String(), Now: time.Now,
 		Glance: handlers.Glance,
 	}
-	a.evaluator.Requests, a.evaluator.Directory, a.evaluator.Outbox, a.evaluator.Codes = requests, c.handler.Directory, c.outbox, codes
+	a.evaluator.Codes = codes
 	a.chats = c
 	return nil
 }
@@ -152,7 +168,7 @@ func (c *chats) run(ctx context.Context, group *errgroup.Group, b *bus.Bus) {
 	for platform, made := range c.adapters {
 		name := string(platform)
 		group.Go(func() error { return made.Run(ctx) })
-		group.Go(func() error { return c.outgoing.ConsumeKeys(ctx, consumerOutbox+name, name, c.outbox.Handle) })
+		group.Go(func() error { return c.talk.outgoing.ConsumeKeys(ctx, consumerOutbox+name, name, c.talk.outbox.Handle) })
 		group.Go(func() error { return c.records.ConsumeKeys(ctx, consumerCards+name, "", c.cards[platform].Handle) })
 	}
 }

@@ -36,12 +36,20 @@ type said struct {
 	edits             int
 }
 
+// Trouble is none.
+func (*parlor) Trouble() string { return "" }
+
 func (p *parlor) Post(_ context.Context, room chat.Room, thread, cause string, body chat.Body) (string, error) {
 	return p.post(said{room: room, thread: thread, cause: cause, body: body})
 }
 
 func (p *parlor) Whisper(_ context.Context, room chat.Room, thread string, to chat.User, cause string, body chat.Body) error {
 	_, err := p.post(said{room: room, thread: thread, to: to, cause: cause, body: body})
+	return err
+}
+
+func (p *parlor) Attach(_ context.Context, room chat.Room, thread, cause string, picture chat.Picture) error {
+	_, err := p.post(said{room: room, thread: thread, cause: "picture/" + cause, body: chat.Body{Text: picture.Alt}})
 	return err
 }
 

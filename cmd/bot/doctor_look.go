@@ -11,6 +11,7 @@ import (
 
 	"signalbox/internal/bus"
 	"signalbox/internal/config"
+	"signalbox/internal/digest"
 	"signalbox/internal/doctor"
 	"signalbox/internal/gitea"
 	"signalbox/internal/kube"
@@ -107,6 +108,16 @@ func (e *examiner) lookForge(ctx context.Context) (findings []doctor.Finding, us
 func (e *examiner) lookClusters(ctx context.Context, rules []*policy.File, follows map[string][]follow) []doctor.Finding {
 	names := clusterNames(e.clusters)
 	asked, wished := doctor.Objects(names, rules...), doctor.Wishes(names, rules...)
+	if c := e.config; len(c.Digests)+len(c.Alerts) > 0 {
+		for _, name := range names {
+			one := []string{name}
+			list := doctor.AddStanding(wished[name], digest.Wishes(one, c.Watch.Checks, c.Watch.Kured), false)
+			if len(c.Watch.Kured) == 0 {
+				list = doctor.AddStanding(list, digest.Wishes(one, nil, digest.DefaultKured()), true)
+			}
+			wished[name] = doctor.AddStanding(list, digest.Wishes(one, digest.DefaultChecks(), nil), true)
+		}
+	}
 	seen := make([]doctor.Cluster, len(e.clusters))
 	var group errgroup.Group
 	group.SetLimit(atOnce)

@@ -49,6 +49,9 @@ func lookWishes(ctx context.Context, c kube.Config, wished []doctor.Wished, out 
 	missing := false
 	for i, w := range seen.Wishes {
 		s := doctor.SeenWish{Wished: wished[i], Refused: w.Refused, NotInstalled: w.NotInstalled, Fault: w.Fault, Absent: w.Absent}
+		if s.Assumed {
+			s.NotInstalled, s.Absent = "", nil
+		}
 		for _, r := range w.Missing {
 			s.Missing = append(s.Missing, r.String())
 		}

@@ -19,11 +19,16 @@ const (
 	idleTime     = 2 * time.Minute
 	shutdownTime = 10 * time.Second
 	healthTime   = 2 * time.Second
+	// bodyTime is how long somebody may send what a request has beside its header.
+	bodyTime = 30 * time.Second
 )
 
 // serve answers HTTP until ctx ends, and then lets requests finish.
 func (a *app) serve(ctx context.Context) error {
 	server := &http.Server{Handler: a.routes(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
+	if a.pages.end != nil {
+		server.RegisterOnShutdown(a.pages.end)
+	}
 	done := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
@@ -51,6 +56,7 @@ func (a *app) routes() http.Handler {
 			}
 		}
 	}
+	a.pages.route(mux)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
 	// Alive is who answers; ready is whose bus takes events. A cluster or a Gitea
 	// that is down makes nobody unready: that is when people look.
@@ -64,7 +70,20 @@ func (a *app) routes() http.Handler {
 		}
 		say(w, http.StatusOK, "ok")
 	})
-	return mux
+	return timed(mux)
+}
+
+// timed keeps who never sends all of a body from holding a connection for ever: the
+// server waits for the rest of it also where no handler reads it. What has no body has
+// no such deadline, or streams would end with it.
+func timed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			// A writer that has no deadlines, as in a test, is not slow either.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func say(w http.ResponseWriter, code int, text string) {

@@ -30,6 +30,11 @@ and, where chats are configured:
   SIGNALBOX_SLACK_SIGNING_SECRET, SIGNALBOX_MATRIX_TOKEN,
   SIGNALBOX_MATRIX_PICKLE_KEY
 
+and for its pages and API:
+
+  SIGNALBOX_OAUTH_SECRET     client secret of its OAuth2 application in Gitea
+  SIGNALBOX_API_TOKEN        with which programs read its API
+
 Each can be given as the path of a file instead, in <NAME>_FILE.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

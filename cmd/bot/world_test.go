@@ -216,7 +216,8 @@ func (w *world) hooked() error {
 // eventually waits until f returns nothing; f returns what is still wrong.
 func (w *world) eventually(what string, f func() string) {
 	w.t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
+	// Only a machine that is busy with other things needs so long.
+	deadline := time.Now().Add(45 * time.Second)
 	for {
 		wrong := f()
 		if wrong == "" {
