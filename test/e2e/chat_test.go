@@ -37,7 +37,10 @@ type slackStage struct {
 	alice, bob, mallory string
 }
 
-func newSlackStage(t *testing.T) *slackStage {
+func newSlackStage(t *testing.T) *slackStage { return newSlackStageWith(t, nil) }
+
+// newSlackStageWith adds to the configuration.
+func newSlackStageWith(t *testing.T, more func(*slackStage) string) *slackStage {
 	t.Helper()
 	name := world.Name(t)
 	workspace, err := slacktest.New(slacktest.Options{})
@@ -57,7 +60,11 @@ func newSlackStage(t *testing.T) *slackStage {
 	st.channel = workspace.AddChannel(slacktest.Public, st.alice, st.bob, st.mallory, slacktest.UserID)
 	st.tier = newTier(t, name+"-k", "tier")
 	st.tier.failing(st.tip(t), `no matches for kind "StorageProfile"`)
-	st.bot = newBot(t, st.repo, settings{extra: fmt.Sprintf(`chat:
+	added := ""
+	if more != nil {
+		added = more(st)
+	}
+	st.bot = newBot(t, st.repo, settings{extra: added + fmt.Sprintf(`chat:
   slack: {mode: socket, api: %q}
   people:
     - {gitea: %s, slack: %s}
