@@ -7,6 +7,8 @@ VERSION = $$(git describe --tags --always --dirty 2>/dev/null || echo unknown)
 FUZZTIME = 10s
 BENCH = .
 E2E = ./test/... ./internal/gitea/... ./internal/kube/... ./internal/matrix/...
+# What only computes, on one goroutine, is tested without the race detector.
+PURE = internal/chart internal/digest internal/expression internal/render internal/renovate internal/web/fluxgraph internal/window
 # Encryption in Matrix needs its library; a plain "go build" leaves it out.
 TAGS = goolm
 
@@ -26,11 +28,11 @@ sandbox: setup ## Start Gitea, a cluster, Flux and signalbox, with a repository 
 
 # Vetting as a part of the tests compiles everything once instead of twice.
 test: setup ## Vet and test everything but the end-to-end tests, with the race detector
-	go run ./tools/gotest -tags $(TAGS) -race -vet=all ./...
+	go run ./tools/gotest -alone "$(PURE)" -tags $(TAGS) -race -vet=all ./...
 
 # One package at a time: the servers of one are enough for two processors.
 e2e: servers ## Run the end-to-end tests on the real servers
-	go run ./tools/gotest -tags "e2e $(TAGS)" -vet=all -p 1 -count=1 -timeout 30m $(E2E)
+	go run ./tools/gotest -tags "e2e $(TAGS)" -vet=all -p 1 -count=1 -timeout 50m $(E2E)
 
 lint: setup ## Check what golangci-lint can check
 	tools/golangci-lint/run run
@@ -50,7 +52,8 @@ fuzz: ## Run every fuzz target for FUZZTIME=10s
 generate: ## Write the JSON schemas of deploy/schema from the Go types
 	go test ./internal/config -run TestSchemas -update
 
-servers: setup ## Build the servers of the end-to-end tests into the user's cache
+servers: setup ## Build the servers of the end-to-end tests into the user's cache, and install Chromium
+	@tools/setup browser
 	go run ./test/realserver/cmd/build
 
 setup: ## Install a C compiler, git and the like where they are missing

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"signalbox/internal/config"
+	"signalbox/internal/digest"
 	"signalbox/internal/kube"
 	"signalbox/internal/policy"
 )
@@ -69,6 +70,9 @@ func TestExamplesLoad(t *testing.T) {
 			case has(keys, "gitea"):
 				kind = "configuration"
 				checkConfig(t, path, block)
+			case has(keys, "digests"), has(keys, "watch"), has(keys, "web"):
+				kind = "part of a configuration"
+				checkConfig(t, path, restOfConfig+block)
 			default:
 				if _, problems := policy.Load(path, []byte(block)); len(problems) > 0 {
 					t.Errorf("%s: %v in\n%s", path, problems.Err(), block)
@@ -77,7 +81,7 @@ func TestExamplesLoad(t *testing.T) {
 			seen[kind]++
 		}
 	}
-	for _, kind := range []string{"policy", "configuration", "role"} {
+	for _, kind := range []string{"policy", "configuration", "part of a configuration", "role"} {
 		if seen[kind] == 0 {
 			t.Errorf("no document shows a %s", kind)
 		}
@@ -88,6 +92,14 @@ func has(keys map[string]yaml.Node, key string) bool {
 	_, ok := keys[key]
 	return ok
 }
+
+// restOfConfig is what a part of a configuration needs beside it.
+const restOfConfig = `gitea: {url: "https://gitea.example.org/", webhook: {manage: false}}
+repositories: [{name: alice/home-gitops}]
+clusters: [{name: home, kubeconfig: /etc/signalbox/kubeconfig}]
+chat: {slack: {}, matrix: {homeserver: "https://matrix.example.org"}}
+bus: {embedded: {dir: /var/lib/signalbox}}
+`
 
 func checkConfig(t *testing.T, path, block string) {
 	t.Helper()
@@ -114,9 +126,23 @@ func checkRole(t *testing.T, path, block string) {
 	if err := d.Decode(&role); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	if diff := cmp.Diff(kube.RequiredRules(), role.Rules); diff != "" {
+	needed := kube.RequiredRules()
+	if role.Metadata["name"] == "signalbox-digests" {
+		needed = digestRules(role.Metadata["namespace"])
+	}
+	if diff := cmp.Diff(needed, role.Rules); diff != "" {
 		t.Errorf("%s: the role is not what signalbox needs (-needed +shown):\n%s", path, diff)
 	}
+}
+
+// digestRules are what digests and alerts need in a namespace, or in all.
+func digestRules(namespace string) []kube.Rule {
+	for _, scope := range kube.WishRules(digest.Wishes([]string{"home"}, digest.DefaultChecks(), digest.DefaultKured())) {
+		if scope.Namespace == namespace {
+			return scope.Rules
+		}
+	}
+	return nil
 }
 
 var (
