@@ -70,6 +70,9 @@ func TestExamplesLoad(t *testing.T) {
 			case has(keys, "gitea"):
 				kind = "configuration"
 				checkConfig(t, path, block)
+			case has(keys, "clusters"), has(keys, "bus"):
+				kind = "configuration of an agent"
+				checkAgent(t, path, block)
 			case has(keys, "digests"), has(keys, "watch"), has(keys, "web"):
 				kind = "part of a configuration"
 				checkConfig(t, path, restOfConfig+block)
@@ -81,7 +84,7 @@ func TestExamplesLoad(t *testing.T) {
 			seen[kind]++
 		}
 	}
-	for _, kind := range []string{"policy", "configuration", "part of a configuration", "role"} {
+	for _, kind := range []string{"policy", "configuration", "part of a configuration", "configuration of an agent", "role"} {
 		if seen[kind] == 0 {
 			t.Errorf("no document shows a %s", kind)
 		}
@@ -103,11 +106,32 @@ bus: {embedded: {dir: /var/lib/signalbox}}
 
 func checkConfig(t *testing.T, path, block string) {
 	t.Helper()
+	checkFor(t, path, block, config.Validate)
+}
+
+// checkAgent takes a block for the configuration of an agent, or, where it says that one
+// is elsewhere, for a part of that of its hub.
+func checkAgent(t *testing.T, path, block string) {
+	t.Helper()
+	if strings.Contains(block, "agent: true") {
+		checkFor(t, path, partOfHub+block, config.Validate)
+		return
+	}
+	checkFor(t, path, block, config.ValidateAgent)
+}
+
+// partOfHub is what the configuration of a hub needs beside its clusters and its bus.
+const partOfHub = `gitea: {url: "https://gitea.example.org/", webhook: {manage: false}}
+repositories: [{name: alice/home-gitops}]
+`
+
+func checkFor(t *testing.T, path, block string, purpose config.Purpose) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "signalbox.yaml")
 	if err := os.WriteFile(file, []byte(block), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, warnings, problems := config.Load(config.Source{Path: file, Purpose: config.Validate})
+	_, warnings, problems := config.Load(config.Source{Path: file, Purpose: purpose})
 	if len(warnings)+len(problems) > 0 {
 		t.Errorf("%s: %v %v in\n%s", path, problems.Err(), warnings.Err(), block)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
+	"signalbox/internal/agent"
 	"signalbox/internal/bus"
 	"signalbox/internal/chat"
 	"signalbox/internal/config"
@@ -32,7 +33,10 @@ import (
 type appConfig struct {
 	config   *config.Config
 	listener net.Listener
+	// clusters are those that are watched from here, and agents the names of those that
+	// have an agent.
 	clusters []kube.Config
+	agents   []string
 	bus      bus.Config
 	log      *slog.Logger
 	// makeAdapters connect to the chats that are configured.
@@ -54,6 +58,8 @@ type app struct {
 	reconciler *handlers.Reconciler
 	silence    *handlers.Silence
 	demand     *handlers.Demand
+	// hub speaks with agents; nil where there are none.
+	hub *agent.Hub
 	// wished is sent to after what verdicts wish for changed.
 	wished chan struct{}
 	talk   talk
@@ -157,8 +163,12 @@ func (a *app) wire(ctx context.Context) error {
 		Forge: a.forge, Repositories: repositories, Facts: a.bus.Facts(), RenovateAccounts: a.config.Bots,
 		Every: a.config.Timing.Reconcile, Now: time.Now, Log: a.log,
 	}
+	collectors, err := a.wireHub(ctx)
+	if err != nil {
+		return err
+	}
 	a.demand = &handlers.Demand{
-		Index: index, Records: records, Clusters: clusterCollectors(a.clusters, a.watchers), Forge: forgeFacts,
+		Index: index, Records: records, Clusters: collectors, Forge: forgeFacts,
 		Patience: wishPatience, Now: time.Now,
 	}
 	a.events = &handlers.Events{
@@ -173,7 +183,7 @@ func (a *app) wire(ctx context.Context) error {
 	}
 	a.facts = &handlers.Facts{Queue: queue, Records: records, Index: index}
 	a.silence = &handlers.Silence{
-		Facts: a.bus.Facts(), Beats: a.bus.Beats(), Clusters: clusterNames(a.clusters),
+		Facts: a.bus.Facts(), Beats: a.bus.Beats(), Clusters: a.clusterNames(),
 		Limit: a.config.Timing.ClusterSilence, Now: time.Now,
 	}
 	a.reconciler = &handlers.Reconciler{
@@ -186,7 +196,7 @@ func (a *app) wire(ctx context.Context) error {
 		Records: records, Index: index, Facts: a.bus.Facts(), Demand: a.demand, Queue: queue, Policies: policies,
 		Ledger: a.ledger, People: a.talk.directory.People, Finder: handlers.NewFinder(),
 		Requests: a.talk.requests, Directory: a.talk.directory, Outbox: a.talk.outbox, Page: a.pullPage,
-		Clusters: clusterNames(a.clusters), Bots: bots(a.config),
+		Clusters: a.clusterNames(), Bots: bots(a.config),
 		Meter: meter, Log: a.log, Now: time.Now, Grace: grace, Ripen: ripen,
 	}
 	a.live.follow(records, a.bus.Facts(), a.ledger)
@@ -224,6 +234,9 @@ func (a *app) run(ctx context.Context) error {
 	group.Go(func() error { return a.serveAdmin(ctx) })
 	for _, w := range a.watchers {
 		group.Go(func() error { return w.Run(ctx) })
+	}
+	if a.hub != nil {
+		group.Go(func() error { return a.hub.Run(ctx) })
 	}
 	group.Go(func() error { return a.demand.Run(ctx, a.wished) })
 	group.Go(func() error {
@@ -344,6 +357,9 @@ func repositorySettings(c *config.Config) []handlers.RepositorySetting {
 	}
 	return out
 }
+
+// clusterNames are the names of all clusters.
+func (c appConfig) clusterNames() []string { return append(clusterNames(c.clusters), c.agents...) }
 
 func clusterNames(clusters []kube.Config) []string {
 	names := make([]string, len(clusters))

@@ -65,18 +65,7 @@ func (a *app) serveAdmin(ctx context.Context) error {
 		a.log.WarnContext(ctx, "no local socket; bot audit and bot doctor cannot ask this process", "error", err)
 		return nil
 	}
-	server := &http.Server{Handler: a.adminRoutes(time.Now().UTC()), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
-	done := make(chan error, 1)
-	go func() {
-		<-ctx.Done()
-		end, cancel := context.WithTimeout(context.Background(), shutdownTime)
-		defer cancel()
-		done <- server.Shutdown(end)
-	}()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve the local socket: %w", err)
-	}
-	return <-done
+	return serveHTTP(ctx, listener, &http.Server{Handler: a.adminRoutes(time.Now().UTC())})
 }
 
 // listenAdmin makes the socket. Nobody else has one there: the lock of the bus

@@ -176,7 +176,7 @@ func (c *chats) run(ctx context.Context, group *errgroup.Group, b *bus.Bus) {
 // health is what signalbox knows of itself and its clusters.
 func (a *app) health() render.HealthOf {
 	var h render.HealthOf
-	for _, cluster := range clusterNames(a.clusters) {
+	for _, cluster := range a.clusterNames() {
 		c := render.ClusterHealth{Name: cluster}
 		if beat, ok := a.bus.Facts().Lookup(fact.HeartbeatKey(cluster)); ok && beat.Heartbeat != nil {
 			c.Heard, c.Since = !beat.Heartbeat.Silent, beat.Since

@@ -58,7 +58,7 @@ not decide, so that a pipeline can use it.`,
 			if err != nil {
 				return err
 			}
-			k := checker{config: c, clusters: clusterConfigs(c), bus: busConfig(c), patience: patience, instead: instead}
+			k := checker{config: c, clusters: clusterConfigs(c), agents: agentsOf(c), bus: busConfig(c), patience: patience, instead: instead}
 			return k.command(cmd.Context(), cmd.OutOrStdout(), target, explain)
 		},
 	}
@@ -115,7 +115,9 @@ func parseTarget(s string) (target, error) {
 type checker struct {
 	config   *config.Config
 	clusters []kube.Config
-	bus      bus.Config
+	// agents are the clusters of which signalbox is asked what their agents told.
+	agents []string
+	bus    bus.Config
 	// patience is how long the clusters are waited for.
 	patience time.Duration
 	// instead stands for the policy of the base branch, if it is set.
@@ -161,6 +163,9 @@ func (k checker) once(ctx context.Context, t target) (v *policy.Verdict, ledger 
 		return nil, "", err
 	}
 	defer stop()
+	if err := k.hear(ctx, facts); err != nil {
+		return nil, "", err
+	}
 	decisions, ledger := k.decisions(ctx, pull.Ref{RepoID: repo.ID, Number: t.number})
 	demand := &handlers.Demand{
 		Index: handlers.NewIndex(), Clusters: clusterCollectors(k.clusters, watchers), Patience: k.patience, Now: time.Now,
@@ -171,7 +176,7 @@ func (k checker) once(ctx context.Context, t target) (v *policy.Verdict, ledger 
 	}
 	e := &handlers.Evaluator{
 		Forge: forge, Facts: facts, Policies: policies, Demand: demand, Account: handlers.NewAccount(forge), Finder: handlers.NewFinder(),
-		People: handlers.NewPeople(forge, time.Now), Clusters: clusterNames(k.clusters), Bots: bots(k.config), Log: quiet, Now: time.Now,
+		People: handlers.NewPeople(forge, time.Now), Clusters: append(clusterNames(k.clusters), k.agents...), Bots: bots(k.config), Log: quiet, Now: time.Now,
 	}
 	v, err = e.Look(ctx, repo, t.number, k.instead, decisions)
 	return v, ledger, err

@@ -3,12 +3,39 @@ package main
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
+	"signalbox/internal/agent"
+	"signalbox/internal/bus"
 	"signalbox/internal/fact"
 )
+
+// hear takes what the agents of clusters told signalbox, if it runs and they are heard
+// from. What is not told is unknown.
+func (k checker) hear(ctx context.Context, facts *memoryFacts) error {
+	if len(k.agents) == 0 {
+		return nil
+	}
+	line, err := bus.Dial(k.bus.External, "", slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		return err
+	}
+	defer line.Close()
+	for _, cluster := range k.agents {
+		told, err := agent.Facts(ctx, line, cluster)
+		if err != nil || agent.Answers(ctx, line, cluster) != nil {
+			continue
+		}
+		for _, f := range told {
+			_, _ = facts.Put(ctx, f) // It only keeps it in memory.
+		}
+		_ = facts.Beat(ctx, cluster, time.Now()) // As above.
+	}
+	return nil
+}
 
 // memoryFacts holds facts for as long as a command runs. It implements
 // [kube.Sink] and [handlers.FactReader].

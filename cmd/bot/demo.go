@@ -186,7 +186,7 @@ func (a *app) knowsClusters(ctx context.Context) error {
 	}
 	ticker := time.NewTicker(demoPoll)
 	defer ticker.Stop()
-	for _, name := range clusterNames(a.clusters) {
+	for _, name := range a.clusterNames() {
 		for {
 			f, ok := a.bus.Facts().Lookup(fact.HeartbeatKey(name))
 			if ok && f.Heartbeat != nil && !f.Heartbeat.Silent {

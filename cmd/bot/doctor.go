@@ -68,7 +68,7 @@ and 2 if there is none and something could not be checked.`,
 				return err
 			}
 			e := &examiner{
-				config: c, warnings: warnings, forge: forge, clusters: clusterConfigs(c), bus: busConfig(c),
+				config: c, warnings: warnings, forge: forge, clusters: clusterConfigs(c), agents: agentsOf(c), bus: busConfig(c),
 				deliveryTime: deliveryTime,
 			}
 			return e.command(cmd, f)

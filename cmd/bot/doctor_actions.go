@@ -19,7 +19,7 @@ func (l *repoLook) preconditions(ctx context.Context, r seenRules) {
 		l.add(doctor.Windows(l.setting.String()+", policy on "+r.Base, r.File, time.Now()))
 	}
 	p := doctor.PipelinesOf(r.Operator, r.File)
-	applied := doctor.AppliedAsks(clusterNames(l.clusters), r.Operator, r.File)
+	applied := doctor.AppliedAsks(l.clusterNames(), r.Operator, r.File)
 	if len(p.Workflows)+len(p.Contexts)+len(applied) == 0 {
 		return
 	}

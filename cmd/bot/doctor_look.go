@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"signalbox/internal/agent"
 	"signalbox/internal/bus"
 	"signalbox/internal/config"
 	"signalbox/internal/digest"
@@ -26,7 +28,9 @@ type examiner struct {
 	warnings yamlfile.Problems
 	forge    *gitea.Client
 	clusters []kube.Config
-	bus      bus.Config
+	// agents are the clusters that have an agent.
+	agents []string
+	bus    bus.Config
 	// deliveryTime is how long a test delivery of a webhook is waited for.
 	deliveryTime time.Duration
 
@@ -106,7 +110,7 @@ func (e *examiner) lookForge(ctx context.Context) (findings []doctor.Finding, us
 
 // lookClusters looks at every cluster, for what the rules ask about.
 func (e *examiner) lookClusters(ctx context.Context, rules []*policy.File, follows map[string][]follow) []doctor.Finding {
-	names := clusterNames(e.clusters)
+	names := e.clusterNames()
 	asked, wished := doctor.Objects(names, rules...), doctor.Wishes(names, rules...)
 	if c := e.config; len(c.Digests)+len(c.Alerts) > 0 {
 		for _, name := range names {
@@ -138,6 +142,29 @@ func (e *examiner) lookClusters(ctx context.Context, rules []*policy.File, follo
 	var findings []doctor.Finding
 	for _, c := range seen {
 		findings = append(findings, c.Judge()...)
+	}
+	return append(findings, e.lookAgents(ctx)...)
+}
+
+// clusterNames are the names of all clusters.
+func (e *examiner) clusterNames() []string { return append(clusterNames(e.clusters), e.agents...) }
+
+// lookAgents asks the agents of clusters for a sign of life.
+func (e *examiner) lookAgents(ctx context.Context) (findings []doctor.Finding) {
+	if len(e.agents) == 0 {
+		return nil
+	}
+	line, err := bus.Dial(e.bus.External, "", slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		return nil // The bus says what is wrong with it.
+	}
+	defer line.Close()
+	for _, cluster := range e.agents {
+		a := doctor.Agent{Cluster: cluster}
+		if err := agent.Answers(ctx, line, cluster); err != nil {
+			a.Fault = err.Error()
+		}
+		findings = append(findings, a.Judge()...)
 	}
 	return findings
 }

@@ -180,7 +180,7 @@ type seenRules struct {
 func (l *repoLook) rules(ctx context.Context, branch string) seenRules {
 	r := seenRules{Rules: doctor.Rules{
 		Base: branch, Operator: l.operator(), Owner: l.info.Owner, Bot: l.self.Login, Bots: l.config.Bots,
-		Clusters: clusterNames(l.clusters), Users: map[string]doctor.Lookup{}, Teams: map[string]doctor.Lookup{},
+		Clusters: l.clusterNames(), Users: map[string]doctor.Lookup{}, Teams: map[string]doctor.Lookup{},
 	}}
 	text, err := l.forge.RawFile(ctx, l.info.Repo, branch, policy.Path)
 	switch {

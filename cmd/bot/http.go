@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 
@@ -23,12 +24,18 @@ const (
 	bodyTime = 30 * time.Second
 )
 
-// serve answers HTTP until ctx ends, and then lets requests finish.
+// serve answers HTTP until ctx ends.
 func (a *app) serve(ctx context.Context) error {
-	server := &http.Server{Handler: a.routes(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
+	server := &http.Server{Handler: a.routes()}
 	if a.pages.end != nil {
 		server.RegisterOnShutdown(a.pages.end)
 	}
+	return serveHTTP(ctx, a.listener, server)
+}
+
+// serveHTTP serves until ctx ends, and then lets requests finish.
+func serveHTTP(ctx context.Context, listener net.Listener, server *http.Server) error {
+	server.ReadHeaderTimeout, server.IdleTimeout = headerTime, idleTime
 	done := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
@@ -36,8 +43,8 @@ func (a *app) serve(ctx context.Context) error {
 		defer cancel()
 		done <- server.Shutdown(end)
 	}()
-	if err := server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve HTTP on %s: %w", a.listener.Addr(), err)
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve HTTP on %s: %w", listener.Addr(), err)
 	}
 	return <-done
 }

@@ -79,7 +79,7 @@ func (a *app) wireOutlook(ctx context.Context, records *bus.Bucket[handlers.Reco
 	c := a.config
 	o := &handlers.Outlook{
 		Facts: a.bus.Facts(), Records: records, Repositories: repositories, Ledger: a.ledger,
-		DeadLetters: a.bus.Dead().Count, Clusters: clusterNames(a.clusters),
+		DeadLetters: a.bus.Dead().Count, Clusters: a.clusterNames(),
 		Checks: append(digest.DefaultChecks(), c.Watch.Checks...), Kured: c.Watch.Kured, Now: time.Now,
 	}
 	if len(o.Kured) == 0 {

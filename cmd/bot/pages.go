@@ -51,7 +51,7 @@ func (a *app) wirePages(ctx context.Context, records *bus.Bucket[handlers.Record
 	if !c.APIToken.Empty() {
 		var err error
 		if a.pages.api, err = api.New(api.Config{
-			Tokens: []secret.Value{c.APIToken}, URL: cmp.Or(c.URL, a.config.Gitea.Webhook.URL), Clusters: clusterNames(a.clusters),
+			Tokens: []secret.Value{c.APIToken}, URL: cmp.Or(c.URL, a.config.Gitea.Webhook.URL), Clusters: a.clusterNames(),
 			Pulls: pulls, Facts: a.bus.Facts(), Decisions: a.ledger, Digests: reports{&a.outlook}, Health: health{a},
 			Version: versionText(), Log: a.log, Now: time.Now,
 		}); err != nil {
@@ -77,7 +77,7 @@ func (a *app) wirePages(ctx context.Context, records *bus.Bucket[handlers.Record
 		Requests: a.talk.requests, Records: records, Repositories: repositories, Queue: a.bus.Work(), Address: a.pullPage, Now: time.Now,
 	}
 	server, err := web.New(web.Config{
-		URL: c.URL, Gitea: a.config.Gitea.URL, SignIn: signIn, Public: c.Public, Operators: c.Operators, Clusters: clusterNames(a.clusters),
+		URL: c.URL, Gitea: a.config.Gitea.URL, SignIn: signIn, Public: c.Public, Operators: c.Operators, Clusters: a.clusterNames(),
 		Pulls: pulls, Facts: a.bus.Facts(), Decisions: a.ledger,
 		Digests: reports{&a.outlook}, Health: health{a}, Rights: a.forge, People: a.talk.directory.People,
 		Commands: commands{given}, Changes: a.live, Sessions: sessions, SignIns: signIns, Version: versionText(), Log: a.log, Now: time.Now,
@@ -251,7 +251,7 @@ func (h health) parts(ctx context.Context) []overview.Part {
 		bus.State, bus.Detail = overview.Failing, err.Error()
 	}
 	parts := []overview.Part{bus, h.gitea(ctx)}
-	for _, cluster := range clusterNames(h.clusters) {
+	for _, cluster := range h.clusterNames() {
 		parts = append(parts, h.cluster(cluster))
 	}
 	if h.chats == nil {
@@ -264,7 +264,7 @@ func (h health) parts(ctx context.Context) []overview.Part {
 		}
 		parts = append(parts, p)
 	}
-	slices.SortStableFunc(parts[2+len(h.clusters):], func(a, b overview.Part) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(parts[2+len(h.clusterNames()):], func(a, b overview.Part) int { return strings.Compare(a.Name, b.Name) })
 	return parts
 }
 

@@ -18,7 +18,7 @@ as the cluster changes.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newRunCommand(), newDoctorCommand(), newAuditCommand(), newDigestCommand(), newCheckCommand(), newDemoCommand(), newValidateCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(), newAgentCommand(), newDoctorCommand(), newAuditCommand(), newDigestCommand(), newCheckCommand(), newDemoCommand(), newValidateCommand(), newVersionCommand())
 	return root
 }
 

@@ -48,7 +48,7 @@ Each can be given as the path of a file instead, in <NAME>_FILE.`,
 				return fmt.Errorf("listen for webhooks on %s: %w", c.Listen, err)
 			}
 			a, err := newApp(cmd.Context(), appConfig{
-				config: c, listener: listener, clusters: clusterConfigs(c), bus: busConfig(c),
+				config: c, listener: listener, clusters: clusterConfigs(c), agents: agentsOf(c), bus: busConfig(c),
 				log: newLogger(cmd.ErrOrStderr(), c.Log), makeAdapters: adaptersOf(c),
 			})
 			if err != nil {
@@ -61,11 +61,14 @@ Each can be given as the path of a file instead, in <NAME>_FILE.`,
 	return cmd
 }
 
-// clusterConfigs puts the configured clusters in the form of package kube.
+// clusterConfigs puts the configured clusters that have no agent in the form of package
+// kube.
 func clusterConfigs(c *config.Config) []kube.Config {
-	out := make([]kube.Config, len(c.Clusters))
-	for i, cl := range c.Clusters {
-		out[i] = kube.Config{Cluster: cl.Name, InCluster: cl.InCluster, Kubeconfig: cl.Kubeconfig, Context: cl.Context}
+	var out []kube.Config
+	for _, cl := range c.Clusters {
+		if !cl.Agent {
+			out = append(out, kube.Config{Cluster: cl.Name, InCluster: cl.InCluster, Kubeconfig: cl.Kubeconfig, Context: cl.Context})
+		}
 	}
 	return out
 }

@@ -13,7 +13,9 @@ import (
 )
 
 func newValidateCommand() *cobra.Command {
-	return &cobra.Command{
+	purpose := config.Validate
+	var agent bool
+	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check policy and configuration files",
 		Long: `Check policy and configuration files, and print every problem with its line.
@@ -23,9 +25,12 @@ configuration; any other is a policy. Nothing is called and no secret is
 needed. The exit code is 1 if a file is not valid.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
+			if agent {
+				purpose = config.ValidateAgent
+			}
 			valid := true
 			for _, path := range paths {
-				ok, err := validate(cmd, path)
+				ok, err := validate(cmd, path, purpose)
 				if err != nil {
 					return err
 				}
@@ -37,11 +42,13 @@ needed. The exit code is 1 if a file is not valid.`,
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&agent, "agent", false, "a configuration is for bot agent")
+	return cmd
 }
 
 // validate checks one file and prints what it finds; err is set when the file
 // cannot be read.
-func validate(cmd *cobra.Command, path string) (bool, error) {
+func validate(cmd *cobra.Command, path string, purpose config.Purpose) (bool, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return false, fmt.Errorf("validate: %w", err)
@@ -50,7 +57,7 @@ func validate(cmd *cobra.Command, path string) (bool, error) {
 	_, problems := policy.Load(path, data)
 	if isConfiguration(data) {
 		kind = "configuration"
-		_, warnings, found := config.Load(config.Source{Path: path, Purpose: config.Validate})
+		_, warnings, found := config.Load(config.Source{Path: path, Purpose: purpose})
 		for _, w := range warnings {
 			cmd.PrintErrln("warning:", w)
 		}

@@ -73,6 +73,9 @@ type worldOptions struct {
 	adjust func(*config.Config)
 	// unread does not wait for the cluster.
 	unread bool
+	// nats is an external bus to use, with an agent of the cluster elsewhere; nil uses
+	// an embedded bus, and watches the cluster from here.
+	nats *bus.External
 	// chats are those that signalbox talks in.
 	chats map[chat.Platform]makeAdapter
 }
@@ -152,14 +155,17 @@ func (w *world) start(o worldOptions) {
 		o.adjust(c)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
-	w.app, err = newApp(ctx, appConfig{
+	made := appConfig{
 		config: c, listener: listener, log: bustest.Logger(w.t), makeAdapters: o.chats,
-		clusters: []kube.Config{{Cluster: "prod", Client: w.cluster.Client(), Probe: w.cluster.Probe, Discovery: w.cluster.Discovery(), Limits: kube.Limits{ProbeEvery: 200 * time.Millisecond}}},
-		bus: bus.Config{
-			Embedded: bus.Embedded{Dir: w.dir, SyncInterval: time.Minute},
-			Debounce: 20 * time.Millisecond, MaxWait: 200 * time.Millisecond,
-		},
-	})
+		bus: bus.Config{Debounce: 20 * time.Millisecond, MaxWait: 200 * time.Millisecond},
+	}
+	if o.nats != nil {
+		made.bus.External, made.agents = *o.nats, []string{"prod"}
+	} else {
+		made.bus.Embedded = bus.Embedded{Dir: w.dir, SyncInterval: time.Minute}
+		made.clusters = []kube.Config{w.watched()}
+	}
+	w.app, err = newApp(ctx, made)
 	w.must(err)
 	w.app.evaluator.Ripen = 50 * time.Millisecond
 	if w.app.chats != nil {
@@ -196,6 +202,14 @@ func (w *world) start(o worldOptions) {
 		}
 		return ""
 	})
+}
+
+// watched is the cluster as it is watched from here.
+func (w *world) watched() kube.Config {
+	return kube.Config{
+		Cluster: "prod", Client: w.cluster.Client(), Probe: w.cluster.Probe, Discovery: w.cluster.Discovery(),
+		Limits: kube.Limits{ProbeEvery: 200 * time.Millisecond},
+	}
 }
 
 // hooked reports whether the webhook is registered as it should be.

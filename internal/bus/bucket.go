@@ -143,13 +143,25 @@ func (k *Bucket[T]) Set(ctx context.Context, key string, value T) (uint64, error
 }
 
 // Delete removes a key. To remove an absent one is no error.
-func (k *Bucket[T]) Delete(ctx context.Context, key string) error {
+func (k *Bucket[T]) Delete(ctx context.Context, key string) error { return k.remove(ctx, key) }
+
+// DeleteAt removes a key if it still has the given revision. It fails with
+// [ErrConflict] otherwise.
+func (k *Bucket[T]) DeleteAt(ctx context.Context, key string, revision uint64) error {
+	err := k.remove(ctx, key, jetstream.WithExpectLastSequencePerSubject(revision))
+	if isConflict(err) {
+		return fmt.Errorf("delete %s from bucket %s: %w", key, k.name, ErrConflict)
+	}
+	return err
+}
+
+func (k *Bucket[T]) remove(ctx context.Context, key string, opts ...jetstream.PublishOpt) error {
 	if !validKey.MatchString(key) {
 		return events.Permanent(fmt.Errorf("delete from bucket %s: %q is not a key", k.name, key))
 	}
 	msg := nats.NewMsg(bucketPrefix(k.name) + key)
 	msg.Header.Set(headerOperation, "DEL")
-	seq, err := k.b.publish(ctx, k.stream, msg)
+	seq, err := k.b.publish(ctx, k.stream, msg, opts...)
 	if err != nil {
 		return fmt.Errorf("delete %s from bucket %s: %w", key, k.name, err)
 	}

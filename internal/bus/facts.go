@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"signalbox/internal/events"
 	"signalbox/internal/fact"
@@ -67,15 +68,13 @@ func (f *Facts) index(key string, _, now *fact.Fact) {
 // ([fact.Fact.Newer]), and reports whether it did. Replicas may put the same
 // fact at the same time.
 func (f *Facts) Put(ctx context.Context, v fact.Fact) (changed bool, err error) {
-	return f.put(ctx, v, func(old fact.Fact) bool { return !v.Same(old) && v.Newer(old) })
+	return f.put(ctx, v, v.Replaces)
 }
 
-// PutAfterList is Put for the first complete list that a source gives: it wins
-// over what is stored, whatever the versions. An API server that was restored
-// from a backup counts its versions from lower again; then the stored version
-// is lowered too, or what comes next would look old.
+// PutAfterList is Put for the first complete list that a source gives; see
+// [fact.Fact.ReplacesAfterList].
 func (f *Facts) PutAfterList(ctx context.Context, v fact.Fact) (changed bool, err error) {
-	return f.put(ctx, v, func(old fact.Fact) bool { return !v.Same(old) || !v.Newer(old) })
+	return f.put(ctx, v, v.ReplacesAfterList)
 }
 
 // maxConflicts is how often a write is tried while others write the same key.
@@ -103,6 +102,22 @@ func (f *Facts) put(ctx context.Context, v fact.Fact, replaces func(old fact.Fac
 	return false, fmt.Errorf("put fact %s: %w, %d times in a row", key, ErrConflict, maxConflicts)
 }
 
+// PutAt writes a fact if the stored one still has a revision, zero meaning that there
+// is none, and returns the new one. It fails with [ErrConflict] otherwise: whoever read
+// the former one elsewhere decides anew.
+func (f *Facts) PutAt(ctx context.Context, v fact.Fact, revision uint64) (uint64, error) {
+	return f.bucket.Put(ctx, v.Key.String(), v, revision)
+}
+
+// DeleteAt is Delete for a fact that still has a revision, as with PutAt.
+func (f *Facts) DeleteAt(ctx context.Context, key fact.Key, revision uint64) error {
+	return f.bucket.DeleteAt(ctx, key.String(), revision)
+}
+
+// Made returns when the store of facts was made. One that is made anew has another
+// time, and lacks what was in the former.
+func (f *Facts) Made() time.Time { return f.bucket.view.birth() }
+
 // Delete removes a fact, for one that nobody watches any more. What is gone
 // from its source is an absent fact instead.
 func (f *Facts) Delete(ctx context.Context, key fact.Key) error {
@@ -118,6 +133,12 @@ func (f *Facts) Lookup(key fact.Key) (fact.Fact, bool) {
 		return fact.Fact{}, false
 	}
 	return *v, true
+}
+
+// Held is Lookup with the revision of the fact. A fact that cannot be decoded has a
+// revision and is not ok.
+func (f *Facts) Held(key fact.Key) (v fact.Fact, revision uint64, ok bool) {
+	return f.bucket.Get(key.String())
 }
 
 // Revision returns the revision of a fact, or 0 when there is none. It grows

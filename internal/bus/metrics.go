@@ -54,7 +54,15 @@ func newMetrics() *metrics {
 // register adds all metrics to a registerer, which may be nil, and returns how
 // to take them away again.
 func (m *metrics) register(r prometheus.Registerer) (unregister func(), err error) {
-	all := []prometheus.Collector{m.published, m.handled, m.duration, m.deadLetters, m.panics, m.recreated, m.reconnects, m.connected, m.lag}
+	return registerAll(r, m.published, m.handled, m.duration, m.deadLetters, m.panics, m.recreated, m.reconnects, m.connected, m.lag)
+}
+
+// registerConnection is register for those of a connection without streams.
+func (m *metrics) registerConnection(r prometheus.Registerer) (unregister func(), err error) {
+	return registerAll(r, m.reconnects, m.connected)
+}
+
+func registerAll(r prometheus.Registerer, all ...prometheus.Collector) (unregister func(), err error) {
 	if r == nil {
 		return func() {}, nil
 	}

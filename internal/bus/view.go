@@ -193,6 +193,13 @@ func (v *view[T]) onChange(f func(key string, old, now *T)) {
 	v.hooks = append(v.hooks, f)
 }
 
+// birth returns when the stream was made.
+func (v *view[T]) birth() time.Time {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.made
+}
+
 func (v *view[T]) setFailing(err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

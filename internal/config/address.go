@@ -101,6 +101,8 @@ func (l *loader) bus(f *BusFile) Bus {
 			hint = "remove one of them; embedded comes from " + name
 		}
 		l.problem(at, "has both embedded and nats", hint)
+	case f.NATS == nil && l.purpose.agent():
+		l.problem(at.At("nats"), "is missing", "give the NATS of signalbox, to which the agent tells what it sees")
 	case f.Embedded == nil && f.NATS == nil && l.purpose != Check:
 		l.missing(at, "name a folder for the data of the embedded bus, or the URLs of an external one", EnvDataDir)
 	}

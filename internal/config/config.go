@@ -77,12 +77,14 @@ type Repository struct {
 // String returns "owner/name".
 func (r Repository) String() string { return r.Owner + "/" + r.Name }
 
-// Cluster is a cluster that policies ask about. Either InCluster is set, or
-// Kubeconfig and perhaps Context.
+// Cluster is a cluster that policies ask about. One of InCluster, Agent and Kubeconfig is
+// set, and with the last perhaps Context.
 type Cluster struct {
 	Name                string
 	Kubeconfig, Context string
 	InCluster           bool
+	// Agent says that an agent tells of it.
+	Agent bool
 }
 
 // Bus is where events, facts and decisions are kept. Exactly one is set, unless

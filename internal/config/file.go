@@ -89,13 +89,16 @@ type ClusterFile struct {
 	// Name is what policies call the cluster: lower-case letters, digits and
 	// hyphens.
 	Name string `yaml:"name" json:"name" jsonschema:"required,example=prod"`
-	// Kubeconfig is the path of a kubeconfig. Either this or inCluster.
+	// Kubeconfig is the path of a kubeconfig. One of this, inCluster and agent.
 	Kubeconfig string `yaml:"kubeconfig" json:"kubeconfig,omitempty"`
 	// Context is the context of the kubeconfig; its current one by default.
 	Context string `yaml:"context" json:"context,omitempty"`
 	// InCluster uses the service account of the pod that signalbox runs in;
 	// false by default.
 	InCluster bool `yaml:"inCluster" json:"inCluster,omitempty" jsonschema:"default=false"`
+	// Agent says that an agent within the cluster tells what it sees, by bus.nats, so
+	// that signalbox needs no way to it; false by default.
+	Agent bool `yaml:"agent" json:"agent,omitempty" jsonschema:"default=false"`
 }
 
 // BusFile is where events, facts and decisions are kept.

@@ -25,7 +25,16 @@ const (
 	// Validate looks at the text alone: it needs no secrets and opens no file
 	// that the configuration names.
 	Validate
+	// Agent watches one cluster for signalbox elsewhere: it needs the cluster and an
+	// external bus, and looks at nothing else.
+	Agent
+	// ValidateAgent looks at the text alone, as Validate does, of a configuration for an
+	// agent.
+	ValidateAgent
 )
+
+// agent reports whether the configuration is for an agent.
+func (p Purpose) agent() bool { return p == Agent || p == ValidateAgent }
 
 // Lookup finds a variable of the environment, as [os.LookupEnv] does.
 type Lookup func(name string) (value string, ok bool)
@@ -62,7 +71,9 @@ func Load(src Source) (c *Config, warnings, problems yamlfile.Problems) {
 	} else {
 		// What stands in the file is not known, so only the secrets can be
 		// judged beside it.
-		l.secrets(&Gitea{})
+		if !l.purpose.agent() {
+			l.secrets(&Gitea{})
+		}
 	}
 	if len(l.problems) > 0 {
 		c = nil
@@ -157,7 +168,7 @@ func (l *loader) path(at yamlfile.Path, path string) string {
 // readable. The path is not shown: somebody may have put a key there instead.
 func (l *loader) file(at yamlfile.Path, path string) string {
 	path = l.path(at, path)
-	needed := l.purpose == Run || l.purpose == Check && at[0] == "clusters"
+	needed := l.purpose == Run || l.purpose == Agent || l.purpose == Check && at[0] == "clusters"
 	if path == "" || !needed {
 		return path
 	}

@@ -93,7 +93,7 @@ log: {level: verbose, format: jsn}
 				"c.yaml:16: clusters[1]: has both kubeconfig and inCluster (give exactly one)",
 				"c.yaml:17: clusters[2].context: belongs to a kubeconfig, not to inCluster (remove it)",
 				`c.yaml:17: clusters[2].name: "prod" is the name of an earlier cluster`,
-				"c.yaml:18: clusters[3]: says nothing of where the cluster is (give kubeconfig, or inCluster: true)",
+				"c.yaml:18: clusters[3]: says nothing of where the cluster is (give kubeconfig, inCluster: true, or agent: true)",
 				"c.yaml:19: clusters[4].kubeconfig: starts with ~, which only a shell knows (write the whole path)",
 				"c.yaml:20: clusters[5].kubeconfig: the file it names cannot be read: no such file or directory (a relative path starts at the folder of this file)",
 				`c.yaml:21: bots[0]: "@renovate" is no login (leave the @ out)`,

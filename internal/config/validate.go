@@ -27,6 +27,9 @@ const (
 // config makes the configuration of a file, with the environment already in
 // it, and reports what is wrong.
 func (l *loader) config(f *File) *Config {
+	if l.purpose.agent() {
+		return &Config{Clusters: l.clusters(f.Clusters), Bus: l.bus(&f.Bus), Listen: l.listen(f.HTTP.Listen), Log: l.log(&f.Log)}
+	}
 	c := &Config{}
 	l.gitea(f, &c.Gitea)
 	l.secrets(&c.Gitea)
@@ -38,6 +41,7 @@ func (l *loader) config(f *File) *Config {
 	c.Web = l.web(f.Web)
 	c.Policy = l.policy(f)
 	c.Bus = l.bus(&f.Bus)
+	l.reachable(c)
 	c.Listen = l.listen(f.HTTP.Listen)
 	c.Timing = l.timing(&f.Timing)
 	c.Log = l.log(&f.Log)
@@ -81,7 +85,10 @@ var labelPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 func (l *loader) clusters(list []ClusterFile) []Cluster {
 	at := yamlfile.Path{"clusters"}
-	if len(list) == 0 {
+	switch {
+	case len(list) == 0 && l.purpose.agent():
+		l.missing(at, "name the cluster that the agent watches", EnvKubeconfig)
+	case len(list) == 0:
 		l.warn(at, "is missing: nothing is known of any cluster, so only approval rules can be met", "name one, or set "+EnvKubeconfig)
 	}
 	var clusters []Cluster
@@ -90,18 +97,33 @@ func (l *loader) clusters(list []ClusterFile) []Cluster {
 		at := at.At(i)
 		l.label(at, c.Name, "cluster", seen)
 		switch {
+		case c.Agent && l.purpose.agent():
+			l.problem(at.At("agent"), "is for the configuration of signalbox; this one is the agent's", "say how the agent reaches the cluster: kubeconfig, or inCluster: true")
+		case c.Agent && (c.InCluster || c.Kubeconfig != "" || c.Context != ""):
+			l.problem(at, "has an agent, and says how to reach the cluster without one", "give agent, or how to reach it")
+		case c.Agent:
 		case c.InCluster && c.Kubeconfig != "":
 			l.problem(at, "has both kubeconfig and inCluster", "give exactly one")
 		case c.InCluster && c.Context != "":
 			l.problem(at.At("context"), "belongs to a kubeconfig, not to inCluster", "remove it")
 		case !c.InCluster && c.Kubeconfig == "":
-			l.problem(at, "says nothing of where the cluster is", "give kubeconfig, or inCluster: true")
+			l.problem(at, "says nothing of where the cluster is", "give kubeconfig, inCluster: true, or agent: true")
 		}
 		clusters = append(clusters, Cluster{
-			Name: c.Name, Kubeconfig: l.file(at.At("kubeconfig"), c.Kubeconfig), Context: c.Context, InCluster: c.InCluster,
+			Name: c.Name, Kubeconfig: l.file(at.At("kubeconfig"), c.Kubeconfig), Context: c.Context, InCluster: c.InCluster, Agent: c.Agent,
 		})
 	}
 	return clusters
+}
+
+// reachable reports clusters whose agents could not speak with signalbox: nobody can
+// connect to the bus within a process.
+func (l *loader) reachable(c *Config) {
+	for i, cl := range c.Clusters {
+		if cl.Agent && c.Bus.Embedded != nil {
+			l.problem(yamlfile.Path{"clusters", i, "agent"}, "needs a bus that the agent can connect to, and the embedded one takes no connections", "use bus.nats")
+		}
+	}
 }
 
 func (l *loader) bots(list []string) []string {

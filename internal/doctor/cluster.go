@@ -147,6 +147,28 @@ func (c Cluster) Judge() []Finding {
 	return a.findings
 }
 
+// Agent is what tells of a cluster that is not watched from here.
+type Agent struct {
+	Cluster string
+	// Fault is why it does not answer, or empty.
+	Fault string
+}
+
+// Judge judges an agent.
+func (g Agent) Judge() []Finding {
+	a := &about{subject: "cluster " + g.Cluster}
+	if g.Fault == "" {
+		a.ok("agent", "the agent of the cluster answers")
+		return a.findings
+	}
+	a.add(Finding{
+		Check: "agent", Severity: Problem, What: "the agent of the cluster does not answer: " + g.Fault,
+		Why:    "What only an agent sees is unknown while it is silent, and no pull request that asks about this cluster is clear.",
+		Remedy: "Run it there: bot agent --cluster " + g.Cluster + ". Its log says why signalbox does not hear it.",
+	})
+	return a.findings
+}
+
 // judgeCluster is silent where a cluster does not tell its time: nothing but a
 // large difference matters.
 func (c Clock) judgeCluster(a *about) {

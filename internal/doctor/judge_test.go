@@ -126,6 +126,13 @@ func TestRepository(t *testing.T) {
 	})
 }
 
+func TestAgent(t *testing.T) {
+	run(t, []judged{
+		{"answers", doctor.Agent{Cluster: "prod"}.Judge, []string{"ok agent"}, nil},
+		{"silent", doctor.Agent{Cluster: "prod", Fault: "nobody answers there"}.Judge, []string{"problem agent"}, []string{"nobody answers there", "bot agent --cluster prod"}},
+	})
+}
+
 func TestWebhook(t *testing.T) {
 	good := doctor.Hook{Active: true, Sealed: true}
 	see := func(edit func(*doctor.Webhook)) func() []doctor.Finding {

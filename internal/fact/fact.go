@@ -66,6 +66,16 @@ func (f Fact) Newer(old Fact) bool {
 	return compareVersions(f.Version, old.Version) >= 0
 }
 
+// Replaces reports whether f is to be held instead of old: it says something else and
+// is not older.
+func (f Fact) Replaces(old Fact) bool { return !f.Same(old) && f.Newer(old) }
+
+// ReplacesAfterList is Replaces for what the first complete list of a source has shown,
+// which wins whatever the versions. An API server that was restored from a backup counts
+// its versions from lower again; then the held version is lowered too, or what comes
+// next would look old.
+func (f Fact) ReplacesAfterList(old Fact) bool { return !f.Same(old) || !f.Newer(old) }
+
 // compareVersions compares decimal numbers of any length, and anything else as
 // text.
 func compareVersions(a, b string) int {

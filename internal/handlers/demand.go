@@ -16,10 +16,11 @@ type ClusterCollector interface {
 	// Wish sets everything that is wished of the cluster. What is not wished any
 	// more is not collected any more, and its fact is removed.
 	Wish(wishes []fact.Wish)
-	// Await returns when each of the facts was written for the first time since
-	// it was wished, or the context ends. What cannot be read yet is written as
-	// such.
-	Await(ctx context.Context, keys []fact.Key)
+	// Await waits until each of the facts was written for the first time since it was
+	// wished, or the context ends, and reports which: what is held may be of an earlier
+	// life unless it is true. What cannot be read yet is written as such. Where nobody
+	// is there to write it does not wait.
+	Await(ctx context.Context, keys []fact.Key) bool
 }
 
 // Syncer waits until a view shows all that was written before the call.
@@ -100,8 +101,7 @@ func (d *Demand) await(ctx context.Context, ofCluster map[string][]fact.Key) (ke
 			continue
 		}
 		for _, k := range of {
-			c.Await(ctx, []fact.Key{k})
-			if ctx.Err() == nil {
+			if c.Await(ctx, []fact.Key{k}) {
 				d.mu.Lock()
 				d.settled[k] = true
 				d.mu.Unlock()

@@ -33,7 +33,7 @@ func (c *clusterCollector) Wish(wishes []fact.Wish) {
 	c.wished = append(c.wished, keys)
 }
 
-func (c *clusterCollector) Await(ctx context.Context, keys []fact.Key) {
+func (c *clusterCollector) Await(ctx context.Context, keys []fact.Key) bool {
 	c.mu.Lock()
 	c.awaited = append(c.awaited, keys...)
 	slow := c.slow
@@ -41,6 +41,7 @@ func (c *clusterCollector) Await(ctx context.Context, keys []fact.Key) {
 	if slow {
 		<-ctx.Done()
 	}
+	return ctx.Err() == nil
 }
 
 func (c *clusterCollector) last() []fact.Key {

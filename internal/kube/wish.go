@@ -65,9 +65,9 @@ func (w *Watcher) Wish(list []fact.Wish) { w.wishes.set(list) }
 // not known after Limits.Start is written as such. What is not wished any more is
 // waited for until its fact is removed; a key that was never wished is not.
 //
-// If ctx has ended, what the sink holds may be an answer of an earlier life: the
-// caller has to take it for unknown.
-func (w *Watcher) Await(ctx context.Context, keys []fact.Key) {
+// It reports false if ctx has ended: what the sink holds may be an answer of an
+// earlier life then, and the caller has to take it for unknown.
+func (w *Watcher) Await(ctx context.Context, keys []fact.Key) bool {
 	for _, k := range keys {
 		w.wishes.mu.Lock()
 		x := w.wishes.wanted[k]
@@ -85,9 +85,10 @@ func (w *Watcher) Await(ctx context.Context, keys []fact.Key) {
 		select {
 		case <-settled:
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
+	return ctx.Err() == nil
 }
 
 func (m *wishes) set(list []fact.Wish) {
