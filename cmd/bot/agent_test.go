@@ -6,15 +6,11 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
 	"signalbox/internal/bus"
 	"signalbox/internal/bus/bustest"
@@ -24,75 +20,12 @@ import (
 	"signalbox/internal/policy"
 )
 
-// agentsConf is the example that people start from.
-const agentsConf = "../../deploy/examples/nats/agents.conf"
-
-// natsForAgents starts NATS as the example has it, without TLS and with keys of its own.
-// It returns how signalbox and the agents of prod and dev connect.
-func natsForAgents(t *testing.T) (hub, prod, dev bus.External) {
+// natsForAgents starts NATS as the example for agents has it, and returns how signalbox
+// and the agent of prod connect.
+func natsForAgents(t *testing.T) (hub, prod bus.External) {
 	t.Helper()
-	conf, err := os.ReadFile(agentsConf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(conf)
-	dir := t.TempDir()
-	before, rest, found := strings.Cut(text, "tls {")
-	_, after, ended := strings.Cut(rest, "}\n")
-	if !found || !ended {
-		t.Fatal("the example has no tls block")
-	}
-	text = strings.Replace(before+after, "store_dir: /data", "store_dir: \""+filepath.Join(dir, "data")+"\"", 1)
-	text = strings.Replace(text, "listen: 0.0.0.0:4222", "listen: 127.0.0.1:-1", 1)
-	var all [3]bus.External
-	for i := range all {
-		user, err := nkeys.CreateUser()
-		if err != nil {
-			t.Fatal(err)
-		}
-		public, err := user.PublicKey()
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed, err := user.Seed()
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[i].NKeyFile = filepath.Join(dir, public)
-		if err := os.WriteFile(all[i].NKeyFile, seed, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, rest, found := strings.Cut(text, "{nkey: U")
-		if !found {
-			t.Fatalf("the example has %d users", i)
-		}
-		text = strings.Replace(text, "{nkey: U"+rest[:55], "{nkey: \""+public+"\"", 1)
-	}
-	file := filepath.Join(dir, "nats.conf")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o, err := server.ProcessConfigFile(file)
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
-	o.NoSigs, o.NoLog = true, true
-	srv, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
-	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("NATS did not start")
-	}
-	for i := range all {
-		all[i].URLs = []string{srv.ClientURL()}
-	}
-	return all[0], all[1], all[2]
+	all := bustest.Example(t, "../../deploy/examples/nats/agents.conf")
+	return all[0], all[1]
 }
 
 // agent starts an agent of the cluster of the world, and returns its address and how to
@@ -126,7 +59,7 @@ func (w *world) agent(nats bus.External) (addr string, stop func() error) {
 // TestAgent: what an agent tells makes verdicts, also of what only they wish for; while
 // it is away everything about its cluster is unknown; and it goes on by itself.
 func TestAgent(t *testing.T) {
-	nats, prod, _ := natsForAgents(t)
+	nats, prod := natsForAgents(t)
 	w := newWorld(t, worldOptions{files: map[string]string{policy.Path: `version: 1
 preconditions:
   - {name: platform, flux: {kustomization: flux-system/platform-config}}
@@ -189,7 +122,7 @@ func (w *world) get(address string) (code int, text string) {
 // TestAgentMayOnlySpeakOfItsCluster: with the key of an agent nothing else of the bus can
 // be read or written, as the example of a NATS configuration has it.
 func TestAgentMayOnlySpeakOfItsCluster(t *testing.T) {
-	hub, prod, _ := natsForAgents(t)
+	hub, prod := natsForAgents(t)
 	w := newWorld(t, worldOptions{})
 	w.start(worldOptions{nats: &hub, unread: true})
 	w.agent(prod)

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"signalbox/internal/fact"
 )
 
@@ -19,6 +21,8 @@ type Collector struct {
 	hub     *Hub
 	cluster string
 	wake    chan struct{}
+	// refusals bounds how often it is logged that requests of the agent are refused.
+	refusals rate.Sometimes
 
 	mu     sync.Mutex
 	wishes []fact.Wish
@@ -40,7 +44,7 @@ func (h *Hub) Collector(cluster string) *Collector {
 	}
 	c := h.collectors[cluster]
 	if c == nil {
-		c = &Collector{hub: h, cluster: cluster, wake: make(chan struct{}, 1), wished: 1}
+		c = &Collector{hub: h, cluster: cluster, wake: make(chan struct{}, 1), wished: 1, refusals: rate.Sometimes{First: 3, Interval: time.Minute}}
 		h.collectors[cluster] = c
 	}
 	return c

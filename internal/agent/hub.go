@@ -119,7 +119,9 @@ func (h *Hub) answer(ctx context.Context, subject string, data []byte) []byte {
 	of, err := h.handle(ctx, cluster, verb, data)
 	h.Answered(cluster, verb, err)
 	if err != nil && ctx.Err() == nil {
-		h.Log.WarnContext(ctx, "an agent's request was refused", "cluster", cluster, "request", verb, "error", err)
+		h.Collector(cluster).refusals.Do(func() {
+			h.Log.WarnContext(ctx, "an agent's request was refused", "cluster", cluster, "request", verb, "error", err)
+		})
 	}
 	return encode(of, err)
 }
