@@ -53,6 +53,8 @@ type settings struct {
 	// gitea and kubeconfig are how signalbox reaches its peers; empty is the
 	// straight way.
 	gitea, kubeconfig string
+	// bus and cluster are another bus, and a further cluster, as flow mappings.
+	bus, cluster string
 	// extra is appended to the configuration.
 	extra string
 	// noWebhook keeps Gitea from telling what happens.
@@ -105,18 +107,23 @@ func (b *bot) configure(s settings) {
 		s.kubeconfig = b.repo.World.Kube.Kubeconfig()
 	}
 	b.hooked = !s.noWebhook
+	if s.bus == "" {
+		s.bus = "{embedded: {dir: data}}"
+	}
+	if s.cluster != "" {
+		s.cluster = "\n  - " + s.cluster
+	}
 	text := fmt.Sprintf(`gitea:
   url: %s
   webhook: {url: "http://%s/", manage: %t}
 repositories:
   - name: %s
 clusters:
-  - {name: prod, kubeconfig: %s}
-bus:
-  embedded: {dir: data}
+  - {name: prod, kubeconfig: %s}%s
+bus: %s
 http: {listen: "%s"}
 log: {level: debug, format: json}
-%s`, s.gitea, b.addr, b.hooked, b.repo, s.kubeconfig, b.addr, s.extra)
+%s`, s.gitea, b.addr, b.hooked, b.repo, s.kubeconfig, s.cluster, s.bus, b.addr, s.extra)
 	if err := os.WriteFile(b.config, []byte(text), 0o600); err != nil {
 		b.t.Fatal(err)
 	}
