@@ -107,8 +107,8 @@ func (o outpost) run(ctx context.Context) error {
 		return serveHTTP(ctx, o.listener, &http.Server{Handler: o.routes(registry, line, remote)})
 	})
 	group.Go(func() error {
-		if err := remote.Load(ctx, watcher); err != nil {
-			return nil // It only ends with the context.
+		if remote.Load(ctx, watcher) != nil {
+			return nil // It fails with the context alone.
 		}
 		group.Go(func() error { return watcher.Run(ctx) })
 		return remote.Run(ctx, watcher)
