@@ -40,8 +40,8 @@ lint: setup ## Check what golangci-lint can check
 fmt: setup ## Format the code
 	tools/golangci-lint/run fmt
 
-bench: ## Measure; BENCH=Evaluate selects
-	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+bench: setup ## Measure, and write docs/performance.md; BENCH=Evaluate selects, and writes nothing
+	go run ./tools/bench $$(test '$(BENCH)' != . || echo -write docs/performance.md) -tags $(TAGS) -bench '$(BENCH)' -benchmem -p 1 -timeout 60m ./...
 
 bench-servers: servers ## Measure between the real servers
 	go test -tags "e2e $(TAGS)" -run '^$$' -bench '$(BENCH)' -benchtime 50x ./test/bench

@@ -48,7 +48,7 @@ approvals:
 
 // world is signalbox with stand-ins for Gitea and one cluster.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	forge   *giteatest.Server
 	cluster *kubetest.Cluster
 	repo    pull.Repo
@@ -81,11 +81,11 @@ type worldOptions struct {
 }
 
 // newWorld makes the world; signalbox is not started yet.
-func newWorld(t *testing.T, o worldOptions) *world {
+func newWorld(t testing.TB, o worldOptions) *world {
 	t.Helper()
-	if !o.alone {
+	if beside, ok := t.(*testing.T); ok && !o.alone {
 		// A world spends most of its time waiting.
-		t.Parallel()
+		beside.Parallel()
 	}
 	ctx := t.Context()
 	forge, err := giteatest.New(giteatest.Options{})
@@ -332,7 +332,7 @@ func observe(c *config.Config) {
 }
 
 // tick is what makes the reconciler look.
-func tick(t *testing.T) events.Event {
+func tick(t testing.TB) events.Event {
 	t.Helper()
 	tick := events.Tick{Name: handlers.ReconcileTick, At: time.Now()}
 	e, err := events.New(tick.ID(), "clock", tick.At, tick)
