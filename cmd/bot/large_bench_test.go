@@ -70,6 +70,7 @@ type large struct {
 func newLarge(b *testing.B) *large {
 	b.Helper()
 	l := &large{b: b, w: newWorld(b, worldOptions{alone: true, files: map[string]string{policy.Path: largePolicy}})}
+	l.w.patience = largePatience
 	ctx := b.Context()
 	for i := range largePulls {
 		path := fmt.Sprintf("apps/%d.yaml", i)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -59,6 +60,9 @@ type world struct {
 	dir  string
 	// listener is kept over restarts, as the address of a service is.
 	addr string
+
+	// patience is how long something may take to happen, if that is not the usual.
+	patience time.Duration
 
 	app  *app
 	stop func()
@@ -231,7 +235,7 @@ func (w *world) hooked() error {
 func (w *world) eventually(what string, f func() string) {
 	w.t.Helper()
 	// Only a machine that is busy with other things needs so long.
-	deadline := time.Now().Add(45 * time.Second)
+	deadline := time.Now().Add(cmp.Or(w.patience, 45*time.Second))
 	for {
 		wrong := f()
 		if wrong == "" {
