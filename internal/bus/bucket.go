@@ -51,7 +51,7 @@ func OpenBucket[T any](ctx context.Context, b *Bus, name string) (*Bucket[T], er
 // vanish after an age.
 func OpenBriefBucket[T any](ctx context.Context, b *Bus, name string, maxAge time.Duration) (*Bucket[T], error) {
 	spec := bucketStream(name, maxAge)
-	if _, err := ensureStream(ctx, b.js, spec, b.cfg.External.Replicas); err != nil {
+	if _, err := b.ensureStream(ctx, spec); err != nil {
 		return nil, err
 	}
 	v := newView[T](b, name, spec.Name, maxAge)

@@ -339,7 +339,7 @@ func TestViewFollowsThroughLoss(t *testing.T) {
 	if err := b.Health(deadline(t)); !strings.Contains(err.Error(), "notes") {
 		t.Errorf("health = %v, want one that names the bucket", err)
 	}
-	if _, err := ensureStream(deadline(t), js, bucketStream("notes", 0), 0); err != nil {
+	if _, err := b.ensureStream(deadline(t), bucketStream("notes", 0)); err != nil {
 		t.Fatal(err)
 	}
 	set("b", "3")

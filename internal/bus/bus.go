@@ -81,8 +81,11 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger, reg prometheus.Regi
 	if err := b.checkServer(ctx); err != nil {
 		return nil, err
 	}
+	if err := b.checkStore(ctx); err != nil {
+		return nil, err
+	}
 	for _, s := range streams(cfg) {
-		if b.streams[s.Name], err = ensureStream(ctx, b.js, s, cfg.External.Replicas); err != nil {
+		if b.streams[s.Name], err = b.ensureStream(ctx, s); err != nil {
 			return nil, err
 		}
 	}

@@ -23,6 +23,9 @@ type Config struct {
 	Embedded Embedded
 	External External
 
+	// Version is that of the program, with which streams are marked, or empty.
+	Version string
+
 	// Partitions is how many pull requests can be worked on at once, over all
 	// replicas; 8 by default. It is fixed when the stream is made: a different
 	// number later is refused, because work of one pull request could then be

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/nats-io/nats.go/jetstream"
@@ -109,37 +110,81 @@ func (r *Reader) decisions(ctx context.Context) (decision.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	total := s.CachedInfo().State.Msgs
-	ledger := make(decision.Ledger, 0, total)
-	if total == 0 {
-		return ledger, nil
-	}
-	consumer, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy})
-	if err != nil {
-		return nil, err
-	}
-	it, err := consumer.Messages()
-	if err != nil {
-		return nil, err
-	}
-	defer it.Stop()
-	for {
-		msg, err := it.Next(jetstream.NextContext(ctx))
-		if err != nil {
-			return nil, err
-		}
-		md, err := msg.Metadata()
-		if err != nil {
-			return nil, err
-		}
+	ledger := make(decision.Ledger, 0, s.CachedInfo().State.Msgs)
+	err = eachMessage(ctx, s, func(msg jetstream.Msg, md *jetstream.MsgMetadata) error {
 		var e decision.Entry
 		if err := json.Unmarshal(msg.Data(), &e); err != nil {
-			return nil, fmt.Errorf("entry %d: %w", md.Sequence.Stream, err)
+			return fmt.Errorf("entry %d: %w", md.Sequence.Stream, err)
 		}
 		e.Seq = md.Sequence.Stream
 		ledger = append(ledger, e)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ledger, nil
+}
+
+// lookAgain is how long eachMessage waits for a message before it looks whether
+// one is still to come: they may have vanished by age.
+const lookAgain = 2 * time.Second
+
+// eachMessage calls f for every message of a stream in its order, until there is
+// no more. What is written meanwhile may or may not be among them; but of each
+// subject that had a message before there is one.
+func eachMessage(ctx context.Context, s jetstream.Stream, f func(jetstream.Msg, *jetstream.MsgMetadata) error) (err error) {
+	cons, err := s.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		AckPolicy: jetstream.AckNonePolicy, DeliverPolicy: jetstream.DeliverAllPolicy,
+		MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		// The server would do so itself after a while.
+		_ = s.DeleteConsumer(end, cons.CachedInfo().Name)
+	}()
+	if cons.CachedInfo().NumPending == 0 {
+		return nil
+	}
+	it, err := cons.Messages()
+	if err != nil {
+		return err
+	}
+	defer it.Stop()
+	for next := uint64(1); ; next++ {
+		wait, cancel := context.WithTimeout(ctx, lookAgain)
+		msg, err := it.Next(jetstream.NextContext(wait))
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			info, err := cons.Info(ctx)
+			if err != nil {
+				return err
+			}
+			if info.NumPending == 0 && info.Delivered.Consumer < next {
+				return nil
+			}
+			next--
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		md, err := msg.Metadata()
+		if err != nil {
+			return err
+		}
+		if md.Sequence.Consumer != next {
+			return errGap
+		}
+		if err := f(msg, md); err != nil {
+			return err
+		}
 		if md.NumPending == 0 {
-			return ledger, nil
+			return nil
 		}
 	}
 }

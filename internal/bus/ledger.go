@@ -29,6 +29,7 @@ const bucketDecisions = "decisions"
 // from however many replicas, it is appended.
 type Ledger struct {
 	bucket *Bucket[decision.Entry]
+	since  time.Time
 
 	mu     sync.RWMutex
 	byPull map[pull.Ref]map[string]decision.Entry
@@ -48,7 +49,12 @@ type Ledger struct {
 // OpenLedger makes the ledger if it is missing and returns when it is loaded.
 // It is opened once and shared.
 func OpenLedger(ctx context.Context, b *Bus) (*Ledger, error) {
-	if _, err := ensureStream(ctx, b.js, ledgerStream(), b.cfg.External.Replicas); err != nil {
+	s, err := b.ensureStream(ctx, ledgerStream())
+	if err != nil {
+		return nil, err
+	}
+	since, err := ledgerBegun(s.CachedInfo())
+	if err != nil {
 		return nil, err
 	}
 	v := newView[decision.Entry](b, bucketDecisions, ledgerStream().Name, 0)
@@ -56,6 +62,7 @@ func OpenLedger(ctx context.Context, b *Bus) (*Ledger, error) {
 		return nil, fmt.Errorf("load the ledger of decisions: %w", err)
 	}
 	l := &Ledger{
+		since:  since,
 		bucket: &Bucket[decision.Entry]{b: b, name: bucketDecisions, stream: ledgerStream().Name, view: v},
 		byPull: map[pull.Ref]map[string]decision.Entry{}, freezes: map[int64]map[string]struct{}{},
 		links: map[string]map[string]struct{}{}, causes: map[string]struct{}{},
@@ -223,11 +230,21 @@ func (l *Ledger) OnChange(f func(e decision.Entry)) {
 	})
 }
 
-// Since is when the ledger was begun.
-func (l *Ledger) Since() time.Time {
-	l.bucket.view.mu.RLock()
-	defer l.bucket.view.mu.RUnlock()
-	return l.bucket.view.made
+// Since is when the ledger was begun, also if it was restored since.
+func (l *Ledger) Since() time.Time { return l.since }
+
+// ledgerBegun returns when a ledger was begun: when its stream was made, or what a
+// restore has written there. What people said before that was not written to it.
+func ledgerBegun(s *jetstream.StreamInfo) (time.Time, error) {
+	text, restored := s.Config.Metadata[metaBegun]
+	if !restored {
+		return s.Created.UTC(), nil
+	}
+	begun, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("stream %s does not say when the ledger was begun: %w", s.Config.Name, err)
+	}
+	return begun, nil
 }
 
 // Sync is the barrier; see [Bucket.Sync].

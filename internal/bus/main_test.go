@@ -264,7 +264,7 @@ func connect(t testing.TB, ext External) jetstream.JetStream {
 
 // upgradeDiff shows what ensureStream would change.
 func upgradeDiff(have, want jetstream.StreamConfig) string {
-	return cmp.Diff(have, upgrade(have, completed(want), 0))
+	return cmp.Diff(have, upgrade(have, completed(want, ""), 0))
 }
 
 // counted reads one counter.

@@ -140,7 +140,7 @@ func TestConflictsAreRefused(t *testing.T) {
 			[]string{"WORK", "number of partitions is 8, want 16", "set the configuration back"},
 		},
 		{"in memory", jetstream.StreamConfig{Name: streamDead, Subjects: []string{"dead.>"}, Storage: jetstream.MemoryStorage, Metadata: ours("DEAD")}, Config{}, []string{"DEAD", "storage", "Memory", "File"}},
-		{"a newer layout", jetstream.StreamConfig{Name: streamDead, Subjects: []string{"dead.>"}, Metadata: map[string]string{metaLayout: "2"}}, Config{}, []string{"DEAD", `layout "2"`, "newer version"}},
+		{"a newer layout", jetstream.StreamConfig{Name: streamDead, Subjects: []string{"dead.>"}, Metadata: map[string]string{metaLayout: "3"}}, Config{}, []string{"DEAD", `layout "3"`, "newer version"}},
 		{"a foreign bucket", jetstream.StreamConfig{Name: "KV_facts", Subjects: []string{"$KV.facts.>"}}, Config{}, []string{"KV_facts", "not made by signalbox"}},
 	}
 	for _, tt := range tests {

@@ -20,11 +20,8 @@ type embeddedServer struct {
 	lock *flock.Flock
 }
 
-// startEmbedded locks the directory and starts a server in it that does not
-// listen on the network. Two servers on one directory would both start and
-// destroy what it holds, so the lock comes first.
-func startEmbedded(cfg Config, log *slog.Logger) (*embeddedServer, error) {
-	dir := cfg.Embedded.Dir
+// lockDir makes the directory of an embedded bus if it is missing, and locks it.
+func lockDir(dir string) (*flock.Flock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of the bus: %w", err)
 	}
@@ -35,6 +32,18 @@ func startEmbedded(cfg Config, log *slog.Logger) (*embeddedServer, error) {
 	}
 	if !locked {
 		return nil, fmt.Errorf("the directory of the bus %s is in use by another process; stop it, or give this one a directory of its own", dir)
+	}
+	return lock, nil
+}
+
+// startEmbedded locks the directory and starts a server in it that does not
+// listen on the network. Two servers on one directory would both start and
+// destroy what it holds, so the lock comes first.
+func startEmbedded(cfg Config, log *slog.Logger) (*embeddedServer, error) {
+	dir := cfg.Embedded.Dir
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
 	}
 	srv, err := server.NewServer(&server.Options{
 		ServerName:             "signalbox",

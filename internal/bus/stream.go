@@ -28,11 +28,23 @@ const (
 const (
 	metaLayout     = "signalbox.layout"
 	metaPartitions = "signalbox.partitions"
+	// metaVersion is the version of signalbox that opened the stream last.
+	metaVersion = "signalbox.version"
+	// metaBegun is when the ledger was begun, where that was before its stream was
+	// made: it was restored.
+	metaBegun = "signalbox.begun"
+	// metaRestoring is there while a stream is being restored, and says since when.
+	metaRestoring = "signalbox.restoring"
 )
 
-// layoutVersion changes when a stream is laid out in a way that an older
-// signalbox would misread.
-const layoutVersion = 1
+// LayoutVersion is the layout of the store that this signalbox makes, and the
+// newest that it knows. It changes when streams are laid out, or hold something,
+// in a way that an older signalbox would misread:
+//
+//	1  the first
+//	2  what is said in chats may have a picture, and is kept after it was said
+//	   until that is shown; records have the history of their verdict
+const LayoutVersion = 2
 
 // apiLevel is the JetStream API level that has scheduled messages
 // (nats-server 2.12).
@@ -101,8 +113,9 @@ func bucketPrefix(name string) string { return "$KV." + name + "." }
 // ensureStream makes a stream, or brings an existing one to the wanted form.
 // One that conflicts is refused and left as it is. Replicas may do this at the
 // same time.
-func ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, replicas int) (jetstream.Stream, error) {
-	want = completed(want)
+func (b *Bus) ensureStream(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
+	js, replicas := b.js, b.cfg.External.Replicas
+	want = completed(want, b.cfg.Version)
 	s, err := js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		want.Replicas = max(replicas, 1)
@@ -129,8 +142,8 @@ func ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.St
 }
 
 // completed spells out what the server would fill in, so that it can be
-// compared, and marks the stream as made by signalbox.
-func completed(s jetstream.StreamConfig) jetstream.StreamConfig {
+// compared, and marks the stream as made by a version of signalbox.
+func completed(s jetstream.StreamConfig, version string) jetstream.StreamConfig {
 	s.MaxMsgs, s.MaxConsumers, s.MaxMsgSize = -1, -1, -1
 	s.MaxBytes = cmp.Or(s.MaxBytes, -1)
 	s.MaxMsgsPerSubject = cmp.Or(s.MaxMsgsPerSubject, -1)
@@ -139,7 +152,10 @@ func completed(s jetstream.StreamConfig) jetstream.StreamConfig {
 	if marks == nil {
 		marks = map[string]string{}
 	}
-	marks[metaLayout] = strconv.Itoa(layoutVersion)
+	marks[metaLayout] = strconv.Itoa(LayoutVersion)
+	if version != "" {
+		marks[metaVersion] = version
+	}
 	s.Metadata = marks
 	return s
 }
@@ -165,13 +181,12 @@ func streamError(what, name string, err error) error {
 // conflict says how an existing stream differs from the wanted one in what
 // cannot, or must not, be changed.
 func conflict(have, want jetstream.StreamConfig) error {
-	layout, owned := have.Metadata[metaLayout]
-	if !owned {
+	if _, owned := have.Metadata[metaLayout]; !owned {
 		return fmt.Errorf("stream %s exists and was not made by signalbox (its subjects are %s); give signalbox a NATS account of its own, or remove that stream",
 			have.Name, strings.Join(have.Subjects, ", "))
 	}
-	if v, err := strconv.Atoi(layout); err != nil || v > layoutVersion {
-		return fmt.Errorf("stream %s has layout %q, this signalbox knows up to %d; run the newer version that made it", have.Name, layout, layoutVersion)
+	if err := newerLayout(have); err != nil {
+		return err // Somebody made it since the store was looked at as a whole.
 	}
 	var diffs []string
 	differ := func(what string, have, want any) {
