@@ -2,13 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -151,36 +147,16 @@ const auditTime = time.Minute
 func readLedger(ctx context.Context, c bus.Config) (ledger decision.Ledger, err error) {
 	ctx, cancel := context.WithTimeout(ctx, auditTime)
 	defer cancel()
-	if dir := c.Embedded.Dir; dir != "" {
-		ledger, err := newAdminClient(dir).decisions(ctx)
-		if err == nil || !noSocket(err) {
-			return ledger, err
-		}
-		inUse, lockErr := bus.InUse(dir)
-		if lockErr != nil {
-			return nil, fmt.Errorf("%w; run bot audit as the user that signalbox runs as", lockErr)
-		}
-		if inUse {
-			return nil, fmt.Errorf("a process uses %s and does not answer on %s (%w); run bot audit as the user that signalbox runs as, and see the log of signalbox for why it has no socket",
-				dir, adminPath(dir), err)
-		}
-	}
-	reader, err := bus.OpenReader(ctx, c, slog.New(slog.DiscardHandler))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: signalbox has not run with this folder yet, or it runs on another machine", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
-		defer cancel()
-		err = errors.Join(err, reader.Close(end))
-	}()
-	return reader.Decisions(ctx)
-}
-
-// noSocket reports whether nobody listens on a socket.
-func noSocket(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrPermission)
+	err = storeQuestion{
+		command: "bot audit",
+		ask: func(running *adminClient) (err error) {
+			ledger, err = running.decisions(ctx)
+			return err
+		},
+		read: func(r *bus.Reader) (err error) {
+			ledger, err = r.Decisions(ctx)
+			return err
+		},
+	}.put(ctx, c)
+	return ledger, err
 }

@@ -65,7 +65,7 @@ func (a *app) serveAdmin(ctx context.Context) error {
 		a.log.WarnContext(ctx, "no local socket; bot audit and bot doctor cannot ask this process", "error", err)
 		return nil
 	}
-	return serveHTTP(ctx, listener, &http.Server{Handler: a.adminRoutes(time.Now().UTC())})
+	return serveHTTP(ctx, listener, &http.Server{Handler: a.adminRoutes(ctx, time.Now().UTC())})
 }
 
 // listenAdmin makes the socket. Nobody else has one there: the lock of the bus
@@ -102,7 +102,8 @@ func listenAdmin(ctx context.Context, dir string) (net.Listener, error) {
 	return listener, nil
 }
 
-func (a *app) adminRoutes(started time.Time) http.Handler {
+// adminRoutes answers. What takes long ends with the context.
+func (a *app) adminRoutes(ctx context.Context, started time.Time) http.Handler {
 	mux := http.NewServeMux()
 	reader := a.bus.Reader()
 	mux.HandleFunc("GET /v1/about", func(w http.ResponseWriter, r *http.Request) {
@@ -126,6 +127,12 @@ func (a *app) adminRoutes(started time.Time) http.Handler {
 		answerJSON(w, adminEvent{seq}, err)
 	})
 	mux.HandleFunc("GET /v1/digest", a.serveDigest)
+	mux.HandleFunc("GET /v1/backup", func(w http.ResponseWriter, r *http.Request) {
+		asked, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		a.serveBackup(asked, w)
+	})
 	mux.HandleFunc("GET /v1/decisions", func(w http.ResponseWriter, r *http.Request) {
 		ledger, err := reader.Decisions(r.Context())
 		if err != nil {
@@ -171,13 +178,17 @@ func lastPush(ctx context.Context, r *bus.Reader, repoID int64) (uint64, error) 
 }
 
 // adminClient asks a running signalbox on its socket.
-type adminClient struct{ http *http.Client }
+type adminClient struct {
+	http *http.Client
+	// patience bounds a question.
+	patience time.Duration
+}
 
 // newAdminClient makes a client for the signalbox on the bus in a folder. Whether
 // one runs shows with the first question: see [noSocket].
 func newAdminClient(dir string) *adminClient {
 	path := adminPath(dir)
-	return &adminClient{&http.Client{Transport: &http.Transport{
+	return &adminClient{patience: adminTime, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			var d net.Dialer
 			return d.DialContext(ctx, "unix", path)
@@ -186,11 +197,11 @@ func newAdminClient(dir string) *adminClient {
 	}}}
 }
 
-// adminTime bounds a question.
+// adminTime bounds a question that takes no longer than the views in memory.
 const adminTime = 30 * time.Second
 
 func (c *adminClient) get(ctx context.Context, path string, query url.Values, read func(io.Reader) error) error {
-	ctx, cancel := context.WithTimeout(ctx, adminTime)
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
 	// The host is not used; the socket is.
 	address := url.URL{Scheme: "http", Host: "signalbox", Path: path, RawQuery: query.Encode()}

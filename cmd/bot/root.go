@@ -18,7 +18,19 @@ as the cluster changes.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newRunCommand(), newAgentCommand(), newDoctorCommand(), newAuditCommand(), newDigestCommand(), newCheckCommand(), newDemoCommand(), newValidateCommand(), newVersionCommand())
+	root.AddCommand(
+		newRunCommand(),
+		newAgentCommand(),
+		newDoctorCommand(),
+		newAuditCommand(),
+		newDigestCommand(),
+		newCheckCommand(),
+		newBackupCommand(),
+		newRestoreCommand(),
+		newDemoCommand(),
+		newValidateCommand(),
+		newVersionCommand(),
+	)
 	return root
 }
 

@@ -75,7 +75,7 @@ func clusterConfigs(c *config.Config) []kube.Config {
 
 // busConfig puts the configured bus in the form of package bus.
 func busConfig(c *config.Config) bus.Config {
-	out := bus.Config{Debounce: c.Timing.Debounce, MaxWait: c.Timing.MaxWait}
+	out := bus.Config{Version: versionText(), Debounce: c.Timing.Debounce, MaxWait: c.Timing.MaxWait}
 	if e := c.Bus.Embedded; e != nil {
 		out.Embedded = bus.Embedded{Dir: e.Dir, SyncInterval: e.SyncInterval}
 	}
