@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -102,21 +103,25 @@ func takeBackup(ctx context.Context, c bus.Config, to io.Writer) (head backup.He
 	return head, end, nil
 }
 
-// writeBackup writes what a reader reads.
+// writeBackup writes what a reader reads. What goes wrong at the start, goes wrong before
+// anything is written.
 func writeBackup(ctx context.Context, r *bus.Reader, to io.Writer) error {
 	layout, err := r.Layout(ctx)
 	if err != nil {
 		return err
 	}
-	w, err := backup.NewWriter(to, backup.Head{Version: versionText(), Layout: layout, At: time.Now()})
+	buffered := bufio.NewWriterSize(to, 64<<10)
+	w, err := backup.NewWriter(buffered, backup.Head{Version: versionText(), Layout: layout, At: time.Now()})
 	if err != nil {
 		return err
 	}
 	if err := r.Backup(ctx, w, keptBuckets()); err != nil {
 		return err
 	}
-	_, err = w.Close()
-	return err
+	if _, err := w.Close(); err != nil {
+		return err
+	}
+	return buffered.Flush()
 }
 
 // lazyWriter says whether anything was written.

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -333,16 +336,47 @@ func TestRestoreRefuses(t *testing.T) {
 
 // TestBackupOfABrokenAnswer: what breaks off, or is no backup, does not become a file.
 func TestBackupOfABrokenAnswer(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "broken.backup")
-	_, _, err := saveBackup(path, func(to io.Writer) (backup.Head, backup.End, error) {
-		_, err := to.Write([]byte("half"))
-		return backup.Head{}, backup.End{}, errors.Join(err, errors.New("it broke off"))
-	})
-	if err == nil || !strings.Contains(err.Error(), "it broke off") {
-		t.Errorf("error %v", err)
+	good, _, err := bot(t, "backup", "-c", settingsFor(t, filled(t)), "-")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 0 {
-		t.Errorf("it left %v, %v", left, err)
+	for name, tt := range map[string]struct{ answer, want string }{
+		"half of it":  {good[:len(good)/2], "ends too early"},
+		"all but one": {good[:len(good)-1], "ends too early"},
+		"a text":      {"all is well\n", "not a whole backup"},
+		"nothing":     {"", "ends too early"},
+	} {
+		dir := t.TempDir()
+		listener, err := listenAdmin(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		running := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, tt.answer) })}
+		ended := make(chan error, 1)
+		go func() { ended <- running.Serve(listener) }()
+		path := filepath.Join(t.TempDir(), "broken.backup")
+		_, _, err = bot(t, "backup", "-c", settingsFor(t, dir), path)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want one about %q", name, err, tt.want)
+		}
+		if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 0 {
+			t.Errorf("%s: it left %v, %v", name, left, err)
+		}
+		if err := running.Close(); err != nil {
+			t.Error(err)
+		}
+		<-ended
+	}
+}
+
+// TestBackupOfARunningSignalboxThatCannot: who asks is told why.
+func TestBackupOfARunningSignalboxThatCannot(t *testing.T) {
+	b := bustest.New(t)
+	a := &app{bus: b, appConfig: appConfig{log: slog.New(slog.DiscardHandler)}}
+	answer := httptest.NewRecorder()
+	a.serveBackup(t.Context(), answer)
+	if answer.Code != http.StatusInternalServerError || !strings.Contains(answer.Body.String(), "there is no ledger yet") {
+		t.Errorf("it answers %d: %s", answer.Code, answer.Body)
 	}
 }
 
