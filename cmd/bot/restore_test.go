@@ -365,7 +365,9 @@ func TestBackupOfABrokenAnswer(t *testing.T) {
 		if err := running.Close(); err != nil {
 			t.Error(err)
 		}
-		<-ended
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 	}
 }
 
