@@ -464,6 +464,35 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 	stop()
 }
 
+// TestRestoredLedgerThatWasRemoved: what was said before it was begun anew counts no more,
+// or all of it would be carried out once more.
+func TestRestoredLedgerThatWasRemoved(t *testing.T) {
+	t.Parallel()
+	long := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	file := madeUp(t, LayoutVersion, func(w *backup.Writer) {
+		if err := w.Bucket(backup.Bucket{Name: bucketDecisions, Begun: long}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	_, ext := external(t, nil)
+	if err := restored(t, Config{External: ext}, file); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, Config{External: ext, timing: timing{heartbeat: 500 * time.Millisecond}})
+	ledger := openLedger(t, b)
+	if !ledger.Since().Equal(long) {
+		t.Errorf("the ledger was begun at %s, want %s", ledger.Since(), long)
+	}
+	removed := time.Now()
+	if err := b.js.DeleteStream(deadline(t), ledgerStream().Name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.ensureStream(deadline(t), ledgerStream()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is begun anew", func() bool { return ledger.Since().After(removed.Add(-time.Minute)) })
+}
+
 func TestNothingToBackUp(t *testing.T) {
 	t.Parallel()
 	b := open(t, Config{})

@@ -29,7 +29,8 @@ const bucketDecisions = "decisions"
 // from however many replicas, it is appended.
 type Ledger struct {
 	bucket *Bucket[decision.Entry]
-	since  time.Time
+	// since is when the ledger was begun whose stream was made at made.
+	since, made time.Time
 
 	mu     sync.RWMutex
 	byPull map[pull.Ref]map[string]decision.Entry
@@ -63,6 +64,7 @@ func OpenLedger(ctx context.Context, b *Bus) (*Ledger, error) {
 	}
 	l := &Ledger{
 		since:  since,
+		made:   s.CachedInfo().Created,
 		bucket: &Bucket[decision.Entry]{b: b, name: bucketDecisions, stream: ledgerStream().Name, view: v},
 		byPull: map[pull.Ref]map[string]decision.Entry{}, freezes: map[int64]map[string]struct{}{},
 		links: map[string]map[string]struct{}{}, causes: map[string]struct{}{},
@@ -230,8 +232,16 @@ func (l *Ledger) OnChange(f func(e decision.Entry)) {
 	})
 }
 
-// Since is when the ledger was begun, also if it was restored since.
-func (l *Ledger) Since() time.Time { return l.since }
+// Since is when the ledger was begun, also if it was restored since. One that somebody
+// removed is begun anew.
+func (l *Ledger) Since() time.Time {
+	l.bucket.view.mu.RLock()
+	defer l.bucket.view.mu.RUnlock()
+	if made := l.bucket.view.made; !made.Equal(l.made) {
+		return made
+	}
+	return l.since
+}
 
 // ledgerBegun returns when a ledger was begun: when its stream was made, or what a
 // restore has written there. What people said before that was not written to it.
