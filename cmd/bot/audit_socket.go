@@ -22,7 +22,7 @@ import (
 )
 
 // A signalbox on an embedded bus is the only one that can read it. So it answers
-// questions on a socket beside it: bot audit and bot doctor ask there. Who may
+// questions on a socket beside it: bot audit, bot backup and bot doctor ask there. Who may
 // use it is decided by the file system: the socket is in a folder of its own
 // that only signalbox's user can enter. It only reads.
 const (
@@ -62,7 +62,7 @@ func (a *app) serveAdmin(ctx context.Context) error {
 	}
 	listener, err := listenAdmin(ctx, a.appConfig.bus.Embedded.Dir)
 	if err != nil {
-		a.log.WarnContext(ctx, "no local socket; bot audit and bot doctor cannot ask this process", "error", err)
+		a.log.WarnContext(ctx, "no local socket; bot audit, bot backup and bot doctor cannot ask this process", "error", err)
 		return nil
 	}
 	return serveHTTP(ctx, listener, &http.Server{Handler: a.adminRoutes(ctx, time.Now().UTC())})
