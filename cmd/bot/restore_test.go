@@ -57,7 +57,7 @@ func bot(t *testing.T, args ...string) (stdout, stderr string, err error) {
 }
 
 // gunzip returns the lines of a backup.
-func gunzip(t *testing.T, path string) string {
+func gunzip(t testing.TB, path string) string {
 	t.Helper()
 	file, err := os.ReadFile(path)
 	if err != nil {
@@ -401,8 +401,10 @@ func TestEveryBucketIsDecidedAbout(t *testing.T) {
 	l := &lounge{world: newWorld(t, worldOptions{}), parlor: &parlor{}, room: chat.Room{Platform: chat.Slack, ID: "C1"}}
 	l.ready()
 	l.open2(func(c *config.Config) { c.Web.URL, c.Web.Public = c.Gitea.Webhook.URL, true })
-	_, err = bus.OpenBucket[string](t.Context(), l.app.bus, bucketMatrix)
-	l.must(err)
+	for _, name := range []string{bucketMatrix, bucketWishes} { // What Matrix and agents need.
+		_, err = bus.OpenBucket[string](t.Context(), l.app.bus, name)
+		l.must(err)
+	}
 	streams, err := os.ReadDir(filepath.Join(l.dir, "jetstream", "$G", "streams"))
 	l.must(err)
 	there := map[string]bool{}
