@@ -16,6 +16,7 @@ import (
 const (
 	nameEtcd                = "etcd"
 	nameDendrite            = "dendrite"
+	nameNATS                = "nats-server"
 	nameGitea               = "gitea"
 	nameGiteaPages          = "gitea-pages"
 	nameKubeAPIServer       = "kube-apiserver"
@@ -40,6 +41,10 @@ func recipes() []recipe {
 	return []recipe{
 		{
 			name: nameEtcd, module: "go.etcd.io/etcd/server/v3", program: "go.etcd.io/etcd/server/v3",
+			cold: "a minute",
+		},
+		{
+			name: nameNATS, module: "github.com/nats-io/nats-server/v2", program: "github.com/nats-io/nats-server/v2",
 			cold: "a minute",
 		},
 		{

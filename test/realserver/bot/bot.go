@@ -4,6 +4,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -51,6 +52,11 @@ type Options struct {
 	Repositories []string
 	// Clusters maps the names that policies use to access.
 	Clusters map[string]realserver.Access
+	// Secret signs its webhooks; empty means one of its own. Receiver is where Gitea delivers them; empty means
+	// signalbox itself. Replicas share both.
+	Secret, Receiver string
+	// Bus is what follows "bus:" in the configuration, a flow mapping in YAML; empty means an embedded one.
+	Bus string
 	// More is added to the end of the configuration: further top-level fields in YAML.
 	More string
 }
@@ -75,8 +81,9 @@ func Start(ctx context.Context, o Options) (*Bot, error) {
 	}
 	b := &Bot{
 		URL: "http://" + addr + "/", Config: filepath.Join(o.Dir, "signalbox.yaml"),
-		Secret: secret(), release: release,
+		Secret: cmp.Or(o.Secret, secret()), release: release,
 	}
+	o.Receiver = cmp.Or(o.Receiver, b.URL)
 	kubeconfig := filepath.Join(o.Dir, "kubeconfig")
 	if err := errors.Join(
 		realserver.WriteKubeconfig(kubeconfig, o.Clusters),
@@ -107,7 +114,7 @@ func (b *Bot) Stop() {
 // configuration is the file that an operator would write.
 func configuration(o Options, addr, kubeconfig string) []byte {
 	var c strings.Builder
-	fmt.Fprintf(&c, "gitea:\n  url: %s\n  webhook:\n    url: http://%s/\n", o.GiteaURL, addr)
+	fmt.Fprintf(&c, "gitea:\n  url: %s\n  webhook:\n    url: %s\n", o.GiteaURL, o.Receiver)
 	c.WriteString("repositories:\n")
 	for _, name := range o.Repositories {
 		fmt.Fprintf(&c, "  - name: %s\n", name)
@@ -118,7 +125,7 @@ func configuration(o Options, addr, kubeconfig string) []byte {
 	for name := range o.Clusters {
 		fmt.Fprintf(&c, "  - {name: %s, kubeconfig: %s, context: %s}\n", name, kubeconfig, name)
 	}
-	fmt.Fprintf(&c, "bus:\n  embedded:\n    dir: %s\n", filepath.Join(o.Dir, "data"))
+	fmt.Fprintf(&c, "bus: %s\n", cmp.Or(o.Bus, fmt.Sprintf("{embedded: {dir: %q}}", filepath.Join(o.Dir, "data"))))
 	fmt.Fprintf(&c, "http:\n  listen: %s\n", addr)
 	return []byte(c.String() + o.More)
 }
