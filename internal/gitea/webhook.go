@@ -39,6 +39,9 @@ const (
 	// bodyTime is how long a delivery may take to arrive. Gitea itself gives up
 	// after five seconds.
 	bodyTime = 10 * time.Second
+	// publishTime is how long an event that was handed over is tried to be
+	// stored. It is shorter than what a program that stops waits for requests.
+	publishTime = 9 * time.Second
 )
 
 // intake is the webhook endpoint.
@@ -152,7 +155,11 @@ func (in *intake) accept(w http.ResponseWriter, r *http.Request, body []byte) {
 		in.done(w, d, "unknown_repository")
 		return
 	}
-	if err := in.config.Publish(r.Context(), e); err != nil {
+	// Gitea delivers once, and gives up before servers have chosen a new leader:
+	// then what it has handed over is stored without it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), publishTime)
+	defer cancel()
+	if err := in.config.Publish(ctx, e); err != nil {
 		in.log.ErrorContext(r.Context(), "webhook not published", "event", e.ID, "repo", repo.String(), "error", err)
 		w.Header().Set("Retry-After", "5")
 		in.refuse(w, d.event, "not_published", http.StatusServiceUnavailable)
