@@ -78,7 +78,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger, reg prometheus.Regi
 		b.unregister = func() {}
 		return nil, err
 	}
-	if err := b.checkServer(ctx); err != nil {
+	if err := whileStarting(ctx, func() error { return b.checkServer(ctx) }); err != nil {
 		return nil, err
 	}
 	if err := b.checkStore(ctx); err != nil {

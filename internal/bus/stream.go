@@ -110,10 +110,47 @@ func bucketStream(name string, maxAge time.Duration) jetstream.StreamConfig {
 
 func bucketPrefix(name string) string { return "$KV." + name + "." }
 
+// startTime is how long servers may take to be there when signalbox starts.
+const startTime = 30 * time.Second
+
+// whileStarting repeats what failed because the servers have just started as
+// well, until they had their time.
+func whileStarting(ctx context.Context, do func() error) error {
+	until := time.Now().Add(startTime)
+	for {
+		err := do()
+		if err == nil || !starting(err) || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+// starting reports whether a cluster that is not complete yet, or has no leader
+// at this moment, may be the reason of an error.
+func starting(err error) bool {
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && (api.ErrorCode == 10005 && strings.Contains(api.Description, "offline") || // JSClusterNoPeersErrF
+		api.ErrorCode == 10008 || // JSClusterNotAvailErr
+		api.ErrorCode == 10009) // JSClusterNotLeaderErr
+}
+
 // ensureStream makes a stream, or brings an existing one to the wanted form.
 // One that conflicts is refused and left as it is. Replicas may do this at the
 // same time.
-func (b *Bus) ensureStream(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
+func (b *Bus) ensureStream(ctx context.Context, want jetstream.StreamConfig) (s jetstream.Stream, err error) {
+	err = whileStarting(ctx, func() error {
+		s, err = b.ensureStreamNow(ctx, want)
+		return err
+	})
+	return s, err
+}
+
+func (b *Bus) ensureStreamNow(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
 	js, replicas := b.js, b.cfg.External.Replicas
 	want = completed(want, b.cfg.Version)
 	s, err := js.Stream(ctx, want.Name)
