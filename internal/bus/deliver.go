@@ -136,37 +136,51 @@ func (b *Bus) run(ctx context.Context, c consumer, d delivery) (err error) {
 	return c.handle(ctx, d)
 }
 
-// keepAlive tells the server in time that the message is in hand. When the
-// server could not be told, it ends the handler before the server may deliver
-// the message to somebody else.
+// keepAlive tells the server in time that the message is in hand. When that was
+// not confirmed, it ends the handler before the server may deliver the message
+// to somebody else.
 func (b *Bus) keepAlive(ctx context.Context, msg jetstream.Msg, cancel context.CancelCauseFunc) {
 	wait := b.cfg.timing.ackWait
 	every := wait / 4
 	deadline := time.Now().Add(wait - every)
-	tick := time.NewTicker(every)
-	defer tick.Stop()
+	timer := time.NewTimer(every)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-timer.C:
 		}
 		sent := time.Now()
-		flush, done := context.WithDeadline(ctx, deadline)
-		err := msg.InProgress()
-		if err == nil {
-			err = b.nc.FlushWithContext(flush)
-		}
-		done()
+		err := b.confirmInProgress(ctx, msg, deadline)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
 			deadline = sent.Add(wait - every)
+			timer.Reset(every)
 		case !time.Now().Before(deadline):
 			b.log.ErrorContext(ctx, "message in hand for too long without NATS; its handler is ended", "subject", msg.Subject(), "error", err)
 			cancel(errLeaseLost)
 			return
+		default:
+			timer.Reset(every / 10)
 		}
 	}
+}
+
+// ackInProgress is what tells that a message is in hand.
+var ackInProgress = []byte("+WPI")
+
+// confirmInProgress says that a message is in hand, and waits until whoever
+// would deliver it again has heard so. To have sent it is not enough: the
+// server at the other end of the connection may be cut off from that one.
+func (b *Bus) confirmInProgress(ctx context.Context, msg jetstream.Msg, deadline time.Time) error {
+	if limit := time.Now().Add(tryTime); limit.Before(deadline) {
+		deadline = limit
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	_, err := b.nc.RequestWithContext(ctx, msg.Reply(), ackInProgress)
+	return err
 }

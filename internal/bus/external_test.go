@@ -291,6 +291,39 @@ func TestHandlerEndsBeforeAnotherMayTakeOver(t *testing.T) {
 	}
 }
 
+// TestHandlerEndsWhenItsMessageIsAnothers: the connection is fine, but whoever delivers the message again
+// does not hear of it.
+func TestHandlerEndsWhenItsMessageIsAnothers(t *testing.T) {
+	t.Parallel()
+	_, ext := external(t, nil)
+	const ackWait = 2 * time.Second
+	b := open(t, Config{External: ext, Partitions: 1, timing: timing{ackWait: ackWait}})
+	started, ended := make(chan struct{}), make(chan error, 1)
+	var calls record[Item]
+	consumeWork(t, b, func(ctx context.Context, i Item) error {
+		if calls.add(i) > 1 {
+			return nil
+		}
+		close(started)
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return ctx.Err()
+	})
+	soon(t, b, Item{Ref: ref(1), Kind: Full})
+	<-started
+	if err := b.js.DeleteConsumer(deadline(t), streamWork, "work-0"); err != nil {
+		t.Fatal(err)
+	}
+	gone := time.Now()
+	if err := <-ended; !errors.Is(err, errLeaseLost) {
+		t.Errorf("the handler ended because of %v", err)
+	}
+	if took := time.Since(gone); took > ackWait {
+		t.Errorf("it ended after %s, another may take over after %s", took, ackWait)
+	}
+	eventually(t, "the work is done", func() bool { return calls.len() == 2 })
+}
+
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewPedanticRegistry()
