@@ -97,6 +97,9 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger, reg prometheus.Regi
 	if b.beats, err = openBeats(ctx, b); err != nil {
 		return nil, err
 	}
+	if err := b.guard(); err != nil {
+		return nil, err
+	}
 	return b, nil
 }
 
@@ -177,8 +180,8 @@ func (b *Bus) Health(ctx context.Context) error {
 	if !b.nc.IsConnected() {
 		return errors.New("not connected to NATS")
 	}
-	if _, err := b.streams[streamEvents].Info(ctx); err != nil {
-		return fmt.Errorf("stream %s: %w", streamEvents, err)
+	if err := b.answers(ctx); err != nil {
+		return err
 	}
 	for _, v := range views {
 		if err := v.healthy(); err != nil {

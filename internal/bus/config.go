@@ -95,6 +95,9 @@ type timing struct {
 	// backstop is how long after the latest moment at which this process would
 	// start debounced work the server does it.
 	backstop time.Duration
+	// moveAfter is how long a server may be silent about streams before another
+	// one is tried: longer than the servers need to choose a leader.
+	moveAfter time.Duration
 }
 
 // embedded reports whether the server runs inside this process. Then nobody
@@ -122,6 +125,7 @@ func (c Config) withDefaults() Config {
 	t.retryMax = cmp.Or(t.retryMax, 5*time.Minute)
 	t.heartbeat = cmp.Or(t.heartbeat, 2*time.Second)
 	t.backstop = cmp.Or(t.backstop, time.Second)
+	t.moveAfter = cmp.Or(t.moveAfter, 10*time.Second)
 	return c
 }
 

@@ -1,0 +1,69 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// answers is nil when a leader of the streams answers. It asks anew and not the
+// stream of Open, which lets one ask at a time, so that many would wait for
+// longer than they may.
+func (b *Bus) answers(ctx context.Context) error {
+	if _, err := b.js.Stream(ctx, streamEvents); err != nil {
+		return fmt.Errorf("stream %s: %w", streamEvents, err)
+	}
+	return nil
+}
+
+// guard watches the connection to one of several servers until the bus closes.
+// A server that is cut off from the others answers pings for ever and can do
+// nothing, and one behind a network that drops everything is missed late: so
+// when nothing was answered for a while, another server is tried.
+func (b *Bus) guard() error {
+	if len(b.cfg.External.URLs) < 2 {
+		return nil
+	}
+	leave, err := b.enter(&b.following)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := until(context.Background(), b.abort)
+	go func() {
+		defer leave()
+		defer cancel()
+		b.watchConnection(ctx)
+	}()
+	return nil
+}
+
+func (b *Bus) watchConnection(ctx context.Context) {
+	t := b.cfg.timing
+	ticker := time.NewTicker(t.moveAfter / 5)
+	defer ticker.Stop()
+	heard := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if !b.nc.IsConnected() {
+			heard = time.Now() // It looks for a server by itself.
+			continue
+		}
+		ask, cancel := context.WithTimeout(ctx, t.moveAfter/5)
+		err := b.answers(ask)
+		cancel()
+		switch {
+		case err == nil:
+			heard = time.Now()
+		case ctx.Err() == nil && time.Since(heard) >= t.moveAfter:
+			b.log.WarnContext(ctx, "the NATS server does not answer about streams; another one is tried", "server", b.nc.ConnectedUrlRedacted(), "error", err)
+			if err := b.nc.ForceReconnect(); err != nil {
+				b.log.ErrorContext(ctx, "no other NATS server could be tried", "error", err)
+			}
+			heard = time.Now()
+		}
+	}
+}
