@@ -68,7 +68,7 @@ preconditions:
 	w.must(w.cluster.Apply(volume("a", "degraded")))
 	platform := w.cluster.Kustomization("flux-system", "platform-config")
 	platform.Ready("main@sha1:" + strings.Repeat("a", 40))
-	options := worldOptions{nats: &nats, unread: true, adjust: func(c *config.Config) {
+	options := worldOptions{shared: &nats, remote: true, unread: true, adjust: func(c *config.Config) {
 		c.Timing.ClusterSilence = 3 * time.Second
 		c.Timing.Reconcile = time.Hour
 	}}
@@ -124,7 +124,7 @@ func (w *world) get(address string) (code int, text string) {
 func TestAgentMayOnlySpeakOfItsCluster(t *testing.T) {
 	hub, prod := natsForAgents(t)
 	w := newWorld(t, worldOptions{})
-	w.start(worldOptions{nats: &hub, unread: true})
+	w.start(worldOptions{shared: &hub, remote: true, unread: true})
 	w.agent(prod)
 	key := fact.HeartbeatKey("prod")
 	w.eventually("the agent is heard", func() string {

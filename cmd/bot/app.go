@@ -198,6 +198,7 @@ func (a *app) wire(ctx context.Context) error {
 		Requests: a.talk.requests, Directory: a.talk.directory, Outbox: a.talk.outbox, Page: a.pullPage,
 		Clusters: a.clusterNames(), Bots: bots(a.config),
 		Meter: meter, Log: a.log, Now: time.Now, Grace: grace, Ripen: ripen,
+		Shared: len(a.appConfig.bus.External.URLs) > 0,
 	}
 	a.live.follow(records, a.bus.Facts(), a.ledger)
 	if err := a.wireChats(ctx, records, index, repositories); err != nil {

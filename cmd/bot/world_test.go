@@ -77,9 +77,10 @@ type worldOptions struct {
 	adjust func(*config.Config)
 	// unread does not wait for the cluster.
 	unread bool
-	// nats is an external bus to use, with an agent of the cluster elsewhere; nil uses
-	// an embedded bus, and watches the cluster from here.
-	nats *bus.External
+	// shared is a bus that other replicas, or agents, use too; nil means one of its own.
+	shared *bus.External
+	// remote says that an agent watches the cluster.
+	remote bool
 	// chats are those that signalbox talks in.
 	chats map[chat.Platform]makeAdapter
 }
@@ -163,10 +164,14 @@ func (w *world) start(o worldOptions) {
 		config: c, listener: listener, log: bustest.Logger(w.t), makeAdapters: o.chats,
 		bus: bus.Config{Debounce: 20 * time.Millisecond, MaxWait: 200 * time.Millisecond},
 	}
-	if o.nats != nil {
-		made.bus.External, made.agents = *o.nats, []string{"prod"}
+	if o.shared != nil {
+		made.bus.External = *o.shared
 	} else {
 		made.bus.Embedded = bus.Embedded{Dir: w.dir, SyncInterval: time.Minute}
+	}
+	if o.remote {
+		made.agents = []string{"prod"}
+	} else {
 		made.clusters = []kube.Config{w.watched()}
 	}
 	w.app, err = newApp(ctx, made)

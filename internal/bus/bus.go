@@ -78,10 +78,13 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger, reg prometheus.Regi
 		b.unregister = func() {}
 		return nil, err
 	}
-	if err := whileStarting(ctx, func() error { return b.checkServer(ctx) }); err != nil {
-		return nil, err
-	}
-	if err := b.checkStore(ctx); err != nil {
+	err = whileStarting(ctx, func() error {
+		if err := b.checkServer(ctx); err != nil {
+			return err
+		}
+		return b.checkStore(ctx)
+	})
+	if err != nil {
 		return nil, err
 	}
 	for _, s := range streams(cfg) {

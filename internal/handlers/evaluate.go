@@ -56,6 +56,8 @@ type Evaluator struct {
 	Now   func() time.Time
 	// Grace is how long reading may take before a new head is shown as pending.
 	Grace time.Duration
+	// Shared says that other replicas work on the same records; see [run.claim].
+	Shared bool
 	// Ripen is how long a comment with a command is left alone before it is acted
 	// upon; see [run.listen].
 	Ripen time.Duration
@@ -130,12 +132,13 @@ type run struct {
 	known    bool
 	before   policy.Verdict
 	gone     bool
+	claimed  bool
 	// instead stands for the policy of the base branch, if it is set.
 	instead *Document
 }
 
 func (r *run) do(ctx context.Context) error {
-	evaluated := !r.record.EvaluatedAt.IsZero() && len(r.record.Inputs.Problems) == 0
+	evaluated := !r.record.EvaluatedAt.IsZero() && len(r.record.Inputs.Problems) == 0 && !r.record.Posted.Unsure
 	if evaluated && (r.item.Kind == work.Fact || r.item.Kind == work.Wake) {
 		return r.again(ctx)
 	}
@@ -334,6 +337,27 @@ func (r *run) keep(ctx context.Context) error {
 		return fmt.Errorf("keep the record: %w", err)
 	}
 	r.revision, r.known = revision, true
+	return nil
+}
+
+// claim comes before anything is said about a head. It makes sure that nobody else
+// has worked on this pull request since it was taken in hand, and that this replica
+// is not cut off: it writes the record, which needs most of the servers and the
+// revision that was read. So whoever was taken for dead, or sees what is old, says
+// nothing.
+func (r *run) claim(ctx context.Context, head string) error {
+	if !r.Shared || r.claimed {
+		return nil
+	}
+	posted := &r.record.Posted
+	if posted.Head != head {
+		posted.Head, posted.Statuses = head, nil
+	}
+	posted.Unsure = true
+	if err := r.keep(ctx); err != nil {
+		return err
+	}
+	r.claimed = true
 	return nil
 }
 

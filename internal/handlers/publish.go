@@ -26,7 +26,11 @@ func (r *run) publish(ctx context.Context, v *policy.Verdict) error {
 	if err := r.postStatuses(ctx, v, r.sharedGates(*v)); err != nil {
 		return err
 	}
-	return r.writeComment(ctx, v)
+	if err := r.writeComment(ctx, v); err != nil {
+		return err
+	}
+	r.record.Posted.Unsure = false
+	return nil
 }
 
 // gates are the two gates of a verdict.
@@ -59,20 +63,35 @@ func worseGate(own, other policy.Gate, ref pull.Ref) policy.Gate {
 }
 
 func (r *run) postStatuses(ctx context.Context, v *policy.Verdict, g gates) error {
+	preconditions, approval := render.PreconditionsContext(v.Base), render.ApprovalContext(v.Base)
+	if r.isPosted(v.Head, preconditions, g.preconditions) && r.isPosted(v.Head, approval, g.approval) {
+		return nil
+	}
+	if err := r.claim(ctx, v.Head); err != nil {
+		return err
+	}
 	return errors.Join(
-		r.postStatus(ctx, v.Head, render.PreconditionsContext(v.Base), g.preconditions),
-		r.postStatus(ctx, v.Head, render.ApprovalContext(v.Base), g.approval),
+		r.postStatus(ctx, v.Head, preconditions, g.preconditions),
+		r.postStatus(ctx, v.Head, approval, g.approval),
 	)
 }
 
+func statusOf(name string, g policy.Gate) pull.Status {
+	return pull.Status{Context: name, State: render.StatusState(g.State), Description: render.Description(g.Reason)}
+}
+
+// isPosted reports whether a status of a head says what it should.
+func (r *run) isPosted(head, name string, g policy.Gate) bool {
+	return r.record.Posted.Head == head && r.record.Posted.Statuses[name] == statusOf(name, g)
+}
+
 func (r *run) postStatus(ctx context.Context, head, name string, g policy.Gate) error {
-	status := pull.Status{Context: name, State: render.StatusState(g.State), Description: render.Description(g.Reason)}
-	posted := &r.record.Posted
+	if r.isPosted(head, name, g) {
+		return nil
+	}
+	status, posted := statusOf(name, g), &r.record.Posted
 	if posted.Head != head {
 		posted.Head, posted.Statuses = head, nil
-	}
-	if posted.Statuses[name] == status {
-		return nil
 	}
 	if err := r.Forge.PostStatus(ctx, r.repo, head, status, cmp.Or(r.Page(r.pull), r.pull.URL)); err != nil {
 		return err
@@ -117,6 +136,9 @@ func (r *run) writeComment(ctx context.Context, v *policy.Verdict) error {
 		if posted.CommentSum == commentSum(body) {
 			return nil
 		}
+		if err := r.claim(ctx, v.Head); err != nil {
+			return err
+		}
 		_, err := r.Forge.EditComment(ctx, r.repo, posted.CommentID, body)
 		if err == nil {
 			posted.CommentSum = commentSum(body)
@@ -126,6 +148,9 @@ func (r *run) writeComment(ctx context.Context, v *policy.Verdict) error {
 			return err
 		}
 		posted.CommentID = 0
+	}
+	if err := r.claim(ctx, v.Head); err != nil {
+		return err
 	}
 	// If the answer is lost, the next try finds the comment by its marker.
 	c, err := r.Forge.CreateComment(ctx, r.repo, v.Ref.Number, body)
@@ -208,7 +233,7 @@ func (r *run) verify(ctx context.Context, p pull.Pull) error {
 
 func (r *run) verifyStatuses(ctx context.Context, p pull.Pull) error {
 	posted := &r.record.Posted
-	if len(posted.Statuses) == 0 {
+	if len(posted.Statuses) == 0 && !posted.Unsure {
 		return nil
 	}
 	statuses, err := r.Forge.Statuses(ctx, r.repo, p.Head.SHA)
@@ -218,6 +243,9 @@ func (r *run) verifyStatuses(ctx context.Context, p pull.Pull) error {
 	there := map[string]pull.Status{}
 	for _, s := range statuses {
 		there[s.Context] = s
+		if posted.Unsure && s.Creator.Is(r.self) {
+			r.adopt(s)
+		}
 	}
 	for name, want := range posted.Statuses {
 		s, ok := there[name]
@@ -231,6 +259,16 @@ func (r *run) verifyStatuses(ctx context.Context, p pull.Pull) error {
 		}
 	}
 	return nil
+}
+
+// adopt takes a status of signalbox's own into the record, which does not tell
+// whether it came to be posted.
+func (r *run) adopt(s pull.Status) {
+	posted := &r.record.Posted
+	if posted.Statuses == nil {
+		posted.Statuses = map[string]pull.Status{}
+	}
+	posted.Statuses[s.Context] = pull.Status{Context: s.Context, State: s.State, Description: s.Description}
 }
 
 func creator(s pull.Status) string {

@@ -93,6 +93,9 @@ type Posted struct {
 	Head string `json:"head,omitempty"`
 	// Statuses are by context.
 	Statuses map[string]pull.Status `json:"statuses,omitempty"`
+	// Unsure is set while something is put there: whoever finds it set does not
+	// know how far that came.
+	Unsure bool `json:"unsure,omitempty"`
 	// CommentID is zero while there is no comment, or it is not known.
 	CommentID int64 `json:"commentId,omitempty"`
 	// CommentSum identifies the text of the comment.
