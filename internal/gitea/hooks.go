@@ -1,6 +1,7 @@
 package gitea
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -128,28 +129,48 @@ func (c *Client) ensureHook(ctx context.Context, repo pull.Repo, spec HookSpec) 
 	if err := spec.check(); err != nil {
 		return HookResult{}, err
 	}
-	hooks, err := c.listHooks(ctx, repo)
+	ours, err := c.ourHooks(ctx, repo, spec)
 	if err != nil {
 		return HookResult{}, err
 	}
-	ours := slices.DeleteFunc(hooks, func(h sdk.Hook) bool { return !sameAddress(h.Config["url"], spec.URL) })
-	// The best one first: made with this secret, then the oldest.
-	slices.SortStableFunc(ours, func(a, b sdk.Hook) int {
-		return boolRank(a.Config["url"] == spec.Target()) - boolRank(b.Config["url"] == spec.Target())
-	})
 	result, keep, err := c.fixHook(ctx, repo, spec, ours)
 	if err != nil {
 		return HookResult{}, err
+	}
+	if result.Change == HookCreated || result.Change == HookReplaced {
+		// Another replica may have made one at the same moment. Whoever is second
+		// sees both, and all keep the same.
+		if ours, err = c.ourHooks(ctx, repo, spec); err != nil {
+			return HookResult{}, err
+		}
+		if len(ours) > 0 {
+			keep = ours[0].ID
+			result.ID = keep
+		}
 	}
 	for _, h := range ours {
 		if h.ID == keep {
 			continue
 		}
-		if err := c.deleteHook(ctx, repo, h.ID); err != nil {
+		if err := c.deleteHook(ctx, repo, h.ID); err != nil && !errors.Is(err, ErrNotFound) {
 			return HookResult{}, err
 		}
 	}
 	return result, nil
+}
+
+// ourHooks lists the webhooks that lead to signalbox, the best one first: made
+// with this secret, then the oldest.
+func (c *Client) ourHooks(ctx context.Context, repo pull.Repo, spec HookSpec) ([]sdk.Hook, error) {
+	hooks, err := c.listHooks(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
+	ours := slices.DeleteFunc(hooks, func(h sdk.Hook) bool { return !sameAddress(h.Config["url"], spec.URL) })
+	slices.SortFunc(ours, func(a, b sdk.Hook) int {
+		return cmp.Or(boolRank(a.Config["url"] == spec.Target())-boolRank(b.Config["url"] == spec.Target()), cmp.Compare(a.ID, b.ID))
+	})
+	return ours, nil
 }
 
 func (c *Client) listHooks(ctx context.Context, repo pull.Repo) ([]sdk.Hook, error) {

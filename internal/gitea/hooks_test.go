@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	sdk "code.gitea.io/sdk/gitea"
@@ -101,6 +103,38 @@ func TestEnsureHook(t *testing.T) {
 				t.Errorf("the second time: %+v after %d calls, want %d unchanged after 1", again, w.TotalCalls(), got.ID)
 			}
 		})
+	}
+}
+
+// TestHooksOfSeveralReplicas: all of them start at once, and one webhook is left.
+func TestHooksOfSeveralReplicas(t *testing.T) {
+	w := newWorld(t, giteatest.Options{})
+	list := w.hookAPI()
+	// All have seen that there is none before any has made one.
+	var seen sync.WaitGroup
+	seen.Add(3)
+	var lists atomic.Int32
+	w.Fail(func(r *http.Request) *giteatest.Response {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/hooks") && lists.Add(1) <= 3 {
+			seen.Done()
+		} else if r.Method == http.MethodPost {
+			seen.Wait()
+		}
+		return nil
+	})
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			if _, err := w.client.EnsureHook(t.Context(), w.repo, spec); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	hooks, _, err := list.ListRepoHooks(w.repo.Owner, w.repo.Name, sdk.ListHooksOptions{})
+	w.must(err)
+	if len(hooks) != 1 {
+		t.Errorf("%d webhooks are left", len(hooks))
 	}
 }
 
