@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,8 @@ type settings struct {
 	// gitea and kubeconfig are how signalbox reaches its peers; empty is the
 	// straight way.
 	gitea, kubeconfig string
-	// bus and cluster are another bus, and a further cluster, as flow mappings.
+	// bus and cluster are a bus, an embedded one if it is empty, and a further cluster, as
+	// flow mappings in the configuration.
 	bus, cluster string
 	// extra is appended to the configuration.
 	extra string
@@ -107,9 +109,6 @@ func (b *bot) configure(s settings) {
 		s.kubeconfig = b.repo.World.Kube.Kubeconfig()
 	}
 	b.hooked = !s.noWebhook
-	if s.bus == "" {
-		s.bus = "{embedded: {dir: data}}"
-	}
 	if s.cluster != "" {
 		s.cluster = "\n  - " + s.cluster
 	}
@@ -123,7 +122,7 @@ clusters:
 bus: %s
 http: {listen: "%s"}
 log: {level: debug, format: json}
-%s`, s.gitea, b.addr, b.hooked, b.repo, s.kubeconfig, s.cluster, s.bus, b.addr, s.extra)
+%s`, s.gitea, b.addr, b.hooked, b.repo, s.kubeconfig, s.cluster, cmp.Or(s.bus, "{embedded: {dir: data}}"), b.addr, s.extra)
 	if err := os.WriteFile(b.config, []byte(text), 0o600); err != nil {
 		b.t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func TestBuildCanBeCancelled(t *testing.T) {
 
 func TestBuildUnknownServer(t *testing.T) {
 	_, err := Builder{Cache: t.TempDir()}.Build(t.Context(), "gitae")
-	if err == nil || !strings.Contains(err.Error(), `no server is named "gitae"; there are etcd, dendrite, gitea,`) {
+	if err == nil || !strings.Contains(err.Error(), `no server is named "gitae"; there are etcd, nats-server, dendrite, gitea,`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,6 +1,6 @@
 // Package realserver builds and runs the real peers of signalbox for tests: Gitea, etcd with
-// kube-apiserver, Flux's source-controller and kustomize-controller, the Matrix homeserver Dendrite, and
-// Renovate. No container runtime is needed.
+// kube-apiserver, Flux's source-controller and kustomize-controller, the Matrix homeserver Dendrite, clusters
+// of nats-server, and Renovate. No container runtime is needed.
 //
 // Each program is a module of its own under test/servers, because their dependencies disagree. [Build]
 // compiles what is missing into a cache outside of the repository (several minutes the first time on a

@@ -44,6 +44,19 @@ func TestRenderINI(t *testing.T) {
 	}
 }
 
+// TestNATSConfig: what the harness puts in the place of the example's values is there, once each.
+func TestNATSConfig(t *testing.T) {
+	got, err := natsConfig("listen: 1\nname: a # of listen\n", map[string]string{"listen: 1": "listen: 2", "name: a": "name: b"})
+	if err != nil || got != "listen: 2\nname: b # of listen\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for _, missing := range []string{"port: 1", "listen"} {
+		if _, err := natsConfig("listen: 1 # listen\n", map[string]string{missing: ""}); err == nil || !strings.Contains(err.Error(), missing) {
+			t.Errorf("%q: %v", missing, err)
+		}
+	}
+}
+
 func TestTokenIn(t *testing.T) {
 	got, err := tokenIn("New user 'x' has been successfully created!\nAccess token was successfully created... 0123abc\n")
 	if err != nil || got != "0123abc" {
