@@ -133,6 +133,9 @@ func whileStarting(ctx context.Context, do func() error) error {
 // starting reports whether a cluster that is not complete yet, or has no leader
 // at this moment, may be the reason of an error.
 func starting(err error) bool {
+	if errors.Is(err, errNoAnswer) {
+		return true
+	}
 	api, ok := errors.AsType[*jetstream.APIError](err)
 	return ok && (api.ErrorCode == 10005 && strings.Contains(api.Description, "offline") || // JSClusterNoPeersErrF
 		api.ErrorCode == 10008 || // JSClusterNotAvailErr
@@ -145,10 +148,17 @@ func starting(err error) bool {
 func (b *Bus) ensureStream(ctx context.Context, want jetstream.StreamConfig) (s jetstream.Stream, err error) {
 	err = whileStarting(ctx, func() error {
 		s, err = b.ensureStreamNow(ctx, want)
+		if errors.Is(err, context.DeadlineExceeded) {
+			// They answered before, and are busy with finding each other.
+			return errors.Join(errNoAnswer, err)
+		}
 		return err
 	})
 	return s, err
 }
+
+// errNoAnswer is of a request that was not answered in time.
+var errNoAnswer = errors.New("the NATS servers do not answer")
 
 func (b *Bus) ensureStreamNow(ctx context.Context, want jetstream.StreamConfig) (jetstream.Stream, error) {
 	js, replicas := b.js, b.cfg.External.Replicas
