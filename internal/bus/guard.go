@@ -4,14 +4,26 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // answers is nil when a leader of the streams answers. It asks anew and not the
 // stream of Open, which lets one ask at a time, so that many would wait for
 // longer than they may.
 func (b *Bus) answers(ctx context.Context) error {
-	if _, err := b.js.Stream(ctx, streamEvents); err != nil {
+	s, err := b.js.Stream(ctx, streamEvents)
+	if err != nil {
 		return fmt.Errorf("stream %s: %w", streamEvents, err)
+	}
+	return led(s.CachedInfo())
+}
+
+// led is nil when a stream has a leader. A server that is cut off from the others
+// tells about a stream without one too.
+func led(info *jetstream.StreamInfo) error {
+	if info.Cluster != nil && info.Cluster.Leader == "" {
+		return fmt.Errorf("stream %s has no leader", info.Config.Name)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // TestAnotherServerIsTried: a server that is cut off from the others answers pings and nothing else.
@@ -25,6 +26,24 @@ func TestAnotherServerIsTried(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "another server is tried", func() bool { return b.nc.IsConnected() && b.nc.ConnectedAddr() != first })
+}
+
+func TestStreamWithoutALeader(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		cluster *jetstream.ClusterInfo
+		ok      bool
+	}{
+		"one server":  {nil, true},
+		"a leader":    {&jetstream.ClusterInfo{Name: "signalbox", Leader: "nats-1"}, true},
+		"without one": {&jetstream.ClusterInfo{Name: "signalbox"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := led(&jetstream.StreamInfo{Cluster: test.cluster}); (err == nil) != test.ok {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
 }
 
 // TestHealthIsToldInTime: many may ask, also while nothing answers.
