@@ -36,6 +36,7 @@ func (st *stage) idle() {
 	js, done := st.bus()
 	defer done()
 	st.eventually(patience, "signalbox comes to rest", func() error {
+		st.must(st.forge.Settle(st.t.Context()))
 		ctx, cancel := context.WithTimeout(st.t.Context(), 5*time.Second)
 		defer cancel()
 		for _, stream := range []string{"EVENTS", "WORK", "KV_facts"} {

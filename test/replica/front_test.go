@@ -209,11 +209,17 @@ func (f *front) again(replica string) int {
 	return code
 }
 
-// deliveries returns what was delivered so far.
-func (f *front) deliveries() []*sent {
+// deliveries returns what was delivered so far, with the answers so far.
+func (f *front) deliveries() []sent {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.sent)
+	out := make([]sent, 0, len(f.sent))
+	for _, s := range f.sent {
+		now := *s
+		now.codes = slices.Clone(s.codes)
+		out = append(out, now)
+	}
+	return out
 }
 
 // answers counts the answers since a time by their code.
