@@ -53,6 +53,16 @@ func (st *stage) idle() {
 	}
 }
 
+// kept returns how many messages a stream holds.
+func (st *stage) kept(stream string) int {
+	st.t.Helper()
+	js, done := st.bus()
+	defer done()
+	s, err := js.Stream(st.t.Context(), stream)
+	st.must(err)
+	return int(s.CachedInfo().State.Msgs)
+}
+
 // handled is nil when the consumers of a stream have nothing before them.
 func handled(ctx context.Context, js jetstream.JetStream, stream string) error {
 	s, err := js.Stream(ctx, stream)

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -150,6 +151,31 @@ func (st *stage) once(l *load) {
 		}
 	}
 	st.must(st.hooked())
+}
+
+// digestsCameOnce waits for a digest, and checks that there is one issue of it and that each report was
+// written there once.
+func (st *stage) digestsCameOnce() {
+	st.t.Helper()
+	st.eventually(2*patience, "a digest has come", func() error {
+		if len(st.effect.matching(http.MethodPost, ".*/home-gitops/issues")) == 0 {
+			return errors.New("there is none")
+		}
+		return nil
+	})
+	writes := append(st.effect.matching(http.MethodPost, ".*/home-gitops/issues"), st.effect.matching(http.MethodPatch, ".*/home-gitops/issues/[0-9]+")...)
+	if n := len(st.effect.matching(http.MethodPost, ".*/home-gitops/issues")); n != 1 {
+		st.t.Errorf("%d issues were made", n)
+	}
+	for i := 1; i < len(writes); i++ {
+		if bytes.Equal(writes[i].body, writes[i-1].body) {
+			st.t.Errorf("the digest of %s was written twice", writes[i].at)
+		}
+	}
+	if reports := st.kept("KV_reports"); len(writes) > reports {
+		st.t.Errorf("%d reports were written %d times", reports, len(writes))
+	}
+	st.t.Logf("%d digests came", len(writes))
 }
 
 // made counts the comments that were made on a pull request, beside replies.

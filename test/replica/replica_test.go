@@ -43,9 +43,12 @@ func TestKilledReplica(t *testing.T) {
 	st.settles(l)
 }
 
-// TestKilledServer: each server of NATS is killed, the one that leads the events first.
+// TestKilledServer: each server of NATS is killed, the one that leads the events first. A digest comes every
+// minute, and each one once.
 func TestKilledServer(t *testing.T) {
-	st := newStage(t, options{replicas: 3})
+	st := newStage(t, options{replicas: 3, more: `digests:
+  - {name: minutely, schedule: "* * * * *", sections: [gate], chart: false, to: [{issue: alice/home-gitops}]}
+`})
 	l := st.begin(pace)
 	leader, err := st.nats.Leader(t.Context(), "EVENTS")
 	st.must(err)
@@ -67,6 +70,7 @@ func TestKilledServer(t *testing.T) {
 	l.end()
 	st.allReady("all replicas are ready")
 	st.settles(l)
+	st.digestsCameOnce()
 }
 
 // TestReplicaCutOff: one replica does not reach NATS any more. It takes nothing and says nothing until it
