@@ -32,8 +32,7 @@ type front struct {
 	client *http.Client
 	work   sync.WaitGroup
 	// end is closed when the test ends.
-	end    context.CancelFunc
-	ending context.Context
+	end chan struct{}
 
 	mu       sync.Mutex
 	chance   *rand.Rand
@@ -62,13 +61,12 @@ func (s *sent) taken() bool {
 func newFront(t *testing.T) *front {
 	t.Helper()
 	f := &front{
-		away: map[*replica]bool{}, chance: rand.New(rand.NewPCG(1, 2)),
+		end: make(chan struct{}), away: map[*replica]bool{}, chance: rand.New(rand.NewPCG(1, 2)),
 		client: &http.Client{Timeout: giteaPatience, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
-	f.ending, f.end = context.WithCancel(context.Background())
 	f.server = httptest.NewServer(http.HandlerFunc(f.take))
 	t.Cleanup(func() {
-		f.end()
+		close(f.end)
 		f.server.Close()
 		f.work.Wait()
 	})
@@ -90,7 +88,7 @@ func (f *front) to(replicas ...*replica) {
 
 func (f *front) look(r *replica) {
 	for {
-		ctx, cancel := context.WithTimeout(f.ending, giteaPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), giteaPatience)
 		err := r.ready(ctx)
 		cancel()
 		f.mu.Lock()
@@ -98,7 +96,7 @@ func (f *front) look(r *replica) {
 		f.mu.Unlock()
 		select {
 		case <-time.After(time.Second):
-		case <-f.ending.Done():
+		case <-f.end:
 			return
 		}
 	}
@@ -175,7 +173,7 @@ func (f *front) post(s *sent, id string, replicas []string) {
 }
 
 func (f *front) send(s *sent, replica, id string) (code int, err error) {
-	req, err := http.NewRequestWithContext(f.ending, http.MethodPost, replica+"hooks/gitea", bytes.NewReader(s.body))
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, replica+"hooks/gitea", bytes.NewReader(s.body))
 	if err != nil {
 		return 0, err
 	}
@@ -205,7 +203,7 @@ func (f *front) again(replica string) int {
 	f.mu.Unlock()
 	patient := *f.client
 	patient.Timeout = 4 * giteaPatience
-	code, _ := (&front{client: &patient, ending: f.ending}).send(first, replica, first.id+"-once-more")
+	code, _ := (&front{client: &patient}).send(first, replica, first.id+"-once-more")
 	return code
 }
 

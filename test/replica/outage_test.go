@@ -4,6 +4,8 @@ package replica
 
 import (
 	"fmt"
+	"net/http"
+	"slices"
 	"time"
 )
 
@@ -19,8 +21,8 @@ const (
 // probe is a pull request that was opened to see whether signalbox works.
 type probe struct {
 	*change
-	// true is when its statuses were there; zero while they are not.
-	true time.Time
+	// shown is when its statuses were there; zero while they are not.
+	shown time.Time
 }
 
 // outage does something to the stage while people work, and measures how long it takes until all that was
@@ -41,8 +43,8 @@ func (st *stage) outage(l *load, what string, do func()) time.Duration {
 			probes = append(probes, &probe{change: c})
 		}
 		for _, p := range probes {
-			if p.true.IsZero() && st.shows(p.change) == nil {
-				p.true = time.Now()
+			if p.shown.IsZero() && st.shows(p.change) == nil {
+				p.shown = time.Now()
 			}
 		}
 		if st.isCalm(probes) {
@@ -60,10 +62,10 @@ func (st *stage) outage(l *load, what string, do func()) time.Duration {
 	took, slow, lost := time.Duration(0), 0, 0
 	for _, p := range probes {
 		switch {
-		case p.true.IsZero():
+		case p.shown.IsZero():
 			lost++
-		case p.true.Sub(p.opened) > soon:
-			took = max(took, p.true.Sub(began))
+		case p.shown.Sub(p.opened) > soon:
+			took = max(took, p.shown.Sub(began))
 			slow++
 		}
 	}
@@ -76,16 +78,16 @@ func (st *stage) outage(l *load, what string, do func()) time.Duration {
 // signalbox was told.
 func (st *stage) isCalm(probes []*probe) bool {
 	well := 0
-	for i := len(probes) - 1; i >= 0; i-- {
-		p, recent := probes[i], time.Duration(well)*probeEvery < calm
+	for _, p := range slices.Backward(probes) {
+		recent := time.Duration(well)*probeEvery < calm
 		switch {
-		case p.true.IsZero() && (!recent || time.Since(p.opened) > soon):
+		case p.shown.IsZero() && (!recent || time.Since(p.opened) > soon):
 			if recent || st.front.told(p.number) {
 				return false
 			}
-		case p.true.IsZero():
+		case p.shown.IsZero():
 			// It has time.
-		case recent && p.true.Sub(p.opened) > soon:
+		case recent && p.shown.Sub(p.opened) > soon:
 			return false
 		default:
 			well++
@@ -112,7 +114,7 @@ func (st *stage) allReady(what string) {
 func (r *replica) hits(since time.Time) []string {
 	var out []string
 	for _, q := range r.gitea.Requests() {
-		if q.Method != "GET" && q.At.After(since) {
+		if q.Method != http.MethodGet && q.At.After(since) {
 			out = append(out, fmt.Sprintf("%s after %s", q, q.At.Sub(since).Round(time.Millisecond)))
 		}
 	}
