@@ -45,8 +45,8 @@ func Restore(ctx context.Context, cfg Config, buckets []Kept, from *backup.Reade
 	return r.intoAccount(ctx, cfg, log)
 }
 
-// publishTime is how long the server may take to store an entry.
-const publishTime = 30 * time.Second
+// entryTime is how long the server may take to store an entry.
+const entryTime = 30 * time.Second
 
 // restore is one restore under way.
 type restore struct {
@@ -68,7 +68,7 @@ func (r *restore) open(ctx context.Context, cfg Config, log *slog.Logger) (err e
 	if err := r.b.checkServer(ctx); err != nil {
 		return err
 	}
-	r.js, err = jetstream.New(r.b.nc, jetstream.WithPublishAsyncMaxPending(256), jetstream.WithPublishAsyncTimeout(publishTime))
+	r.js, err = jetstream.New(r.b.nc, jetstream.WithPublishAsyncMaxPending(256), jetstream.WithPublishAsyncTimeout(entryTime))
 	return err
 }
 
