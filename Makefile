@@ -12,7 +12,7 @@ PURE = internal/chart internal/digest internal/expression internal/render intern
 # Encryption in Matrix needs its library; a plain "go build" leaves it out.
 TAGS = goolm
 
-.PHONY: help build demo sandbox test e2e lint fmt bench bench-servers fuzz generate servers setup clean
+.PHONY: help build demo sandbox test e2e lint fmt bench bench-servers fuzz vuln generate servers setup clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -48,6 +48,9 @@ bench-servers: servers ## Measure between the real servers
 
 fuzz: ## Run every fuzz target for FUZZTIME=10s
 	tools/fuzz $(FUZZTIME)
+
+vuln: setup ## Look for known vulnerabilities; needs the internet, or a copy in SIGNALBOX_VULNDB
+	tools/govulncheck/run
 
 generate: ## Write the JSON schemas of deploy/schema from the Go types
 	go test ./internal/config -run TestSchemas -update
