@@ -45,7 +45,7 @@ func (w *Work) consumer(p int, h func(context.Context, Item) error) consumer {
 		maxDeliveries: w.b.cfg.MaxDeliveries,
 		superseded:    w.superseded,
 		handle: func(ctx context.Context, d delivery) error {
-			item, err := decodeItem(d)
+			item, err := decodeItem(d.msg.Data())
 			if err != nil {
 				return err
 			}
@@ -55,9 +55,9 @@ func (w *Work) consumer(p int, h func(context.Context, Item) error) consumer {
 	}
 }
 
-func decodeItem(d delivery) (Item, error) {
+func decodeItem(data []byte) (Item, error) {
 	var item Item
-	if err := json.Unmarshal(d.msg.Data(), &item); err != nil {
+	if err := json.Unmarshal(data, &item); err != nil {
 		return item, events.Permanent(fmt.Errorf("decode work: %w", err))
 	}
 	return item, checkItem(item)
@@ -72,7 +72,7 @@ func (w *Work) superseded(ctx context.Context, d delivery) bool {
 
 // again schedules failed work anew.
 func (w *Work) again(ctx context.Context, d delivery, reason error) error {
-	item, err := decodeItem(d)
+	item, err := decodeItem(d.msg.Data())
 	if err != nil {
 		return errors.Join(reason, err)
 	}

@@ -18,3 +18,21 @@ func TestButtonValue(t *testing.T) {
 		}
 	}
 }
+
+func FuzzParseButtonValue(f *testing.F) {
+	for _, s := range []string{"7.12@abc", "7.12@a@b", "07.12@abc", "7.12@", "@"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		ref, head, ok := chat.ParseButtonValue(s)
+		if !ok {
+			if ref != (pull.Ref{}) || head != "" {
+				t.Errorf("%q is refused with %v at %q", s, ref, head)
+			}
+			return
+		}
+		if head == "" || chat.ButtonValue(ref, head) != s {
+			t.Errorf("%q is read as %v at %q, which is written %q", s, ref, head, chat.ButtonValue(ref, head))
+		}
+	})
+}

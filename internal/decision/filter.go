@@ -63,6 +63,9 @@ func (f Filter) Wanted(all Ledger) func(*Entry) bool {
 	}
 }
 
+// maxDays bounds an age that is given in days: a century. Far more would overflow.
+const maxDays = 36_600
+
 // ParseSince reads where a [Filter] begins: a time as RFC 3339, a day in UTC, or an
 // age such as "36h" or "7d" before now. An empty text is the zero time.
 func ParseSince(text string, now time.Time) (time.Time, error) { return parseMoment(text, now, false) }
@@ -84,7 +87,7 @@ func parseMoment(text string, now time.Time, end bool) (time.Time, error) {
 		return day, nil
 	}
 	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n <= maxDays {
 			return now.AddDate(0, 0, -n), nil
 		}
 	}

@@ -2,6 +2,7 @@ package gitea_test
 
 import (
 	"bytes"
+	stdcmp "cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -316,4 +317,45 @@ func BenchmarkIntake(b *testing.B) {
 			}
 		})
 	}
+}
+
+// FuzzIntake: nothing is published but what is signed with the secret, whatever else
+// is sent; and what is signed never ends in a failure of the server.
+func FuzzIntake(f *testing.F) {
+	body := []byte(`{"ref":"refs/heads/main","before":"","after":"09bcfe55288e1dca916c0a330082084838861cd2",` +
+		`"repository":{"id":2,"name":"home","owner":{"login":"ops"}},"sender":{"id":1,"login":"bob"}}`)
+	mac := hmac.New(sha256.New, []byte(hookSecret))
+	mac.Write(body)
+	right := hex.EncodeToString(mac.Sum(nil))
+	f.Add("application/json", "push", right, "", body)
+	f.Add("application/json; charset=utf-8", "push", "", right, body)
+	f.Add("application/json", "push", "", "", body)
+	f.Add("application/json", "push", right[:62], "sha256="+right, body)
+	f.Add("text/plain", "push", right, "", []byte("{}"))
+	f.Fuzz(func(t *testing.T, kind, event, signature, other string, body []byte) {
+		in := newIntake(nil)
+		send := func(signature, other string) int {
+			r := httptest.NewRequest(http.MethodPost, "/hooks/gitea", bytes.NewReader(body))
+			r.Header = http.Header{
+				"Content-Type": {kind}, "X-Gitea-Event": {event}, "X-Gitea-Event-Type": {event}, "X-Gitea-Delivery": {"68eda3db-9286-47f0-9331-706dd2ad68a2"},
+				"X-Gitea-Signature": {signature}, "X-Gogs-Signature": {other},
+			}
+			w := httptest.NewRecorder()
+			in.ServeHTTP(w, r)
+			return w.Code
+		}
+		mac := hmac.New(sha256.New, []byte(hookSecret))
+		mac.Write(body)
+		right := hex.EncodeToString(mac.Sum(nil))
+		code := send(signature, other)
+		if given := stdcmp.Or(signature, other); !strings.EqualFold(given, right) && (len(in.published) > 0 || code < 400) {
+			t.Errorf("signed %q: answered %d, published %v", given, code, in.published)
+		}
+		if code := send(right, ""); code >= 500 {
+			t.Errorf("%q is answered with %d", body, code)
+		}
+		if len(in.published) > 2 {
+			t.Errorf("%d events of two deliveries", len(in.published))
+		}
+	})
 }

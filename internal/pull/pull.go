@@ -28,15 +28,17 @@ func (r Ref) String() string {
 	return strconv.FormatInt(r.RepoID, 10) + "." + strconv.FormatInt(r.Number, 10)
 }
 
-// ParseRef reads the form of [Ref.String], and reports whether it is one.
+// ParseRef reads the form of [Ref.String], and reports whether it is one. A pull
+// request has one spelling, as it is a key.
 func ParseRef(s string) (Ref, bool) {
 	repo, number, ok := strings.Cut(s, ".")
 	r, errRepo := strconv.ParseInt(repo, 10, 64)
 	n, errNumber := strconv.ParseInt(number, 10, 64)
-	if !ok || errRepo != nil || errNumber != nil || r <= 0 || n <= 0 {
+	ref := Ref{RepoID: r, Number: n}
+	if !ok || errRepo != nil || errNumber != nil || r <= 0 || n <= 0 || ref.String() != s {
 		return Ref{}, false
 	}
-	return Ref{RepoID: r, Number: n}, true
+	return ref, true
 }
 
 // Person is an account of the forge. ID is zero for an account that is gone.

@@ -122,3 +122,21 @@ func TestParseRef(t *testing.T) {
 		}
 	}
 }
+
+func FuzzParseRef(f *testing.F) {
+	for _, s := range []string{"7.12", "7.012", "+7.1", "-7.1", "7.", "7.1.2", "9223372036854775808.1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		ref, ok := pull.ParseRef(s)
+		if !ok {
+			if ref != (pull.Ref{}) {
+				t.Errorf("%q is refused with %v", s, ref)
+			}
+			return
+		}
+		if ref.RepoID <= 0 || ref.Number <= 0 || ref.String() != s {
+			t.Errorf("%q is %+v, which is written %q", s, ref, ref)
+		}
+	})
+}

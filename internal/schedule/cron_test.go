@@ -235,3 +235,32 @@ func TestHourlyComesInEveryHour(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParse: what is taken has a next time, which is after the one before, and what
+// lies between two of them is told by Latest.
+func FuzzParse(f *testing.F) {
+	for _, s := range [][2]string{
+		{"0 8 * * 1-5", "Europe/Berlin"}, {"@daily", "UTC"}, {"*/7 2 29 2 *", "America/Sao_Paulo"}, {"0 0 30 2 *", "UTC"}, {"@every 1s", "UTC"},
+		{"TZ=UTC 0 0 * * *", "UTC"}, {"30 * * * *", "Australia/Lord_Howe"}, {"0-59/61 * * * *", "Local"}, {"* * * * 7", "../etc/passwd"},
+	} {
+		f.Add(s[0], s[1], int64(0))
+	}
+	f.Fuzz(func(t *testing.T, text, zone string, seconds int64) {
+		times, err := schedule.Parse(text, zone)
+		if err != nil {
+			if times != nil || err.Error() == "" {
+				t.Errorf("%q in %q: %v with the error %q", text, zone, times, err)
+			}
+			return
+		}
+		from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(seconds%(4*365*86400)) * time.Second)
+		first := times.Next(from)
+		second := times.Next(first)
+		if !first.After(from) || !second.After(first) || first.Location() != time.UTC {
+			t.Fatalf("%q in %q: after %v come %v and %v", text, zone, from, first, second)
+		}
+		if last, ok := times.Latest(from, second.Add(-time.Nanosecond)); !ok || !last.Equal(first) {
+			t.Errorf("%q in %q: the last before %v is %v, %t; want %v", text, zone, second, last, ok, first)
+		}
+	})
+}

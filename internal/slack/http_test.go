@@ -1,6 +1,7 @@
 package slack_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -194,3 +195,33 @@ func TestNew(t *testing.T) {
 }
 
 var _ conformance.Backend = (*workspace)(nil)
+
+// FuzzSigned: nothing is taken but what is signed with the secret.
+func FuzzSigned(f *testing.F) {
+	now := time.Now()
+	right := http.Header{}
+	slacktest.Sign(right, []byte(command), now)
+	signature, at := right.Get("X-Slack-Signature"), right.Get("X-Slack-Request-Timestamp")
+	f.Add(slack.PathCommand, signature, at, []byte(command))
+	f.Add(slack.PathEvents, signature[:len(signature)-2], at, []byte(mention))
+	f.Add(slack.PathInteractive, "v0=", "0", []byte(button))
+	f.Add(slack.PathEvents, "", "", []byte(`{"type":"url_verification","challenge":"x"}`))
+	a, err := slack.New(slack.Config{BotToken: secret.New("xoxb-1"), SigningSecret: secret.New("s")}, newInbox(), nil, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	handler := a.Handler()
+	f.Fuzz(func(t *testing.T, path, signature, at string, body []byte) {
+		if path != slack.PathCommand && path != slack.PathEvents && path != slack.PathInteractive {
+			return
+		}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, bytes.NewReader(body))
+		r.Header = http.Header{"Content-Type": {formType}, "X-Slack-Signature": {signature}, "X-Slack-Request-Timestamp": {at}}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		// Nobody has the secret "s" here, and what slacktest signs has another.
+		if w.Code != http.StatusUnauthorized {
+			t.Errorf("%s signed %q at %q: %d", path, signature, at, w.Code)
+		}
+	})
+}
