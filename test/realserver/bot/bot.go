@@ -70,6 +70,7 @@ type Bot struct {
 	Config string
 	// Secret is the one that its webhooks are signed with.
 	Secret  string
+	env     []string
 	release func()
 }
 
@@ -92,10 +93,11 @@ func Start(ctx context.Context, o Options) (*Bot, error) {
 		release()
 		return nil, fmt.Errorf("configure signalbox: %w", err)
 	}
+	b.env = []string{"SIGNALBOX_GITEA_TOKEN=" + o.Token, "SIGNALBOX_WEBHOOK_SECRET=" + b.Secret}
 	b.Program, err = realserver.StartProgram(ctx, realserver.ProgramOptions{
 		Name: "signalbox", Path: o.Program, Dir: o.Dir,
 		Args:  []string{"run", "--config", b.Config},
-		Env:   []string{"SIGNALBOX_GITEA_TOKEN=" + o.Token, "SIGNALBOX_WEBHOOK_SECRET=" + b.Secret},
+		Env:   b.env,
 		Ready: b.URL + "readyz",
 	})
 	if err != nil {
@@ -103,6 +105,11 @@ func Start(ctx context.Context, o Options) (*Bot, error) {
 		return nil, err
 	}
 	return b, nil
+}
+
+// Environment is what another command of the program needs to be given, with the secrets.
+func (b *Bot) Environment() []string {
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, b.env...)
 }
 
 // Stop ends signalbox for good and gives its address back.
