@@ -5,6 +5,7 @@
 
 VERSION = $$(git describe --tags --always --dirty 2>/dev/null || echo unknown)
 FUZZTIME = 10s
+CHAOSTIME = 10m
 BENCH = .
 E2E = ./test/... ./internal/gitea/... ./internal/kube/... ./internal/matrix/...
 # What only computes, on one goroutine, is tested without the race detector.
@@ -12,7 +13,7 @@ PURE = internal/chart internal/digest internal/expression internal/render intern
 # Encryption in Matrix needs its library; a plain "go build" leaves it out.
 TAGS = goolm
 
-.PHONY: help build demo sandbox test e2e lint fmt bench bench-servers fuzz vuln generate servers setup clean
+.PHONY: help build demo sandbox test e2e lint fmt bench bench-servers chaos fuzz vuln generate servers setup clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +46,9 @@ bench: setup ## Measure, and write docs/performance.md; BENCH=Evaluate selects, 
 
 bench-servers: servers ## Measure between the real servers
 	go test -tags "e2e $(TAGS)" -run '^$$' -bench '$(BENCH)' -benchtime 50x ./test/bench
+
+chaos: servers ## Run storms over the real servers for CHAOSTIME=10m; CHAOS_SEED repeats one
+	CHAOS_TIME=$(CHAOSTIME) go test -tags "e2e $(TAGS)" -vet=off -count=1 -v -timeout 0 -run TestChaos ./test/chaos
 
 fuzz: ## Run every fuzz target for FUZZTIME=10s
 	tools/fuzz $(FUZZTIME)

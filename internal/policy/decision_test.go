@@ -50,6 +50,11 @@ func decide(t testing.TB, l decision.Ledger, change func(*policy.Input)) policy.
 	return policy.Evaluate(in)
 }
 
+// rejection adds a review that asks for changes.
+func rejection(id int64, by pull.Person) func(*policy.Input) {
+	return func(in *policy.Input) { in.Snapshot.Reviews = []pull.Review{review(id, by, pull.ChangesRequested)} }
+}
+
 func TestApprovalByCommand(t *testing.T) {
 	diff := func(h string) *pull.Diff {
 		return &pull.Diff{Files: []pull.FileDiff{{Header: "h", Old: "o" + h, New: "n", Hunks: h}}}
@@ -58,9 +63,6 @@ func TestApprovalByCommand(t *testing.T) {
 		return entryWith(decided("1", decision.Approve, alice), func(e *decision.Entry) { e.Head, e.Diff = oldSHA, d })
 	}
 	headDiff := func(in *policy.Input) { in.Snapshot.Diffs = map[string]pull.Diff{headSHA: *diff("same")} }
-	rejection := func(id int64, by pull.Person) func(*policy.Input) {
-		return func(in *policy.Input) { in.Snapshot.Reviews = []pull.Review{review(id, by, pull.ChangesRequested)} }
-	}
 	tests := []struct {
 		name   string
 		ledger decision.Ledger
@@ -168,6 +170,15 @@ override: {from: {users: [alice, carol]}, secondPerson: true}
 		{"one of two", decision.Ledger{o}, second, policy.Waiting, policy.Waiting},
 		{"one twice is one", decision.Ledger{o, entryWith(o, func(e *decision.Entry) { e.ID = "2" })}, second, policy.Waiting, policy.Waiting},
 		{"two of two", decision.Ledger{o, entryWith(o, func(e *decision.Entry) { e.ID, e.By = "2", carol })}, second, policy.Clear, policy.Clear},
+		{
+			"does not pass who asks for changes",
+			decision.Ledger{o},
+			func(in *policy.Input) {
+				suspended(in)
+				rejection(4, carol)(in)
+			},
+			policy.Clear, policy.Blocked,
+		},
 		{
 			"does not pass the operator's rules",
 			decision.Ledger{o},
