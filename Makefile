@@ -48,7 +48,7 @@ bench-servers: servers ## Measure between the real servers
 	go test -tags "e2e $(TAGS)" -run '^$$' -bench '$(BENCH)' -benchtime 50x ./test/bench
 
 chaos: servers ## Run storms over the real servers for CHAOSTIME=10m; CHAOS_SEED repeats one
-	CHAOS_TIME=$(CHAOSTIME) go test -tags "e2e $(TAGS)" -vet=off -count=1 -v -timeout 0 -run TestChaos ./test/chaos
+	CHAOS_SEED=$${CHAOS_SEED:-random} CHAOS_TIME=$(CHAOSTIME) go test -tags "e2e $(TAGS)" -vet=off -count=1 -v -timeout 0 -run TestChaos ./test/chaos
 
 fuzz: ## Run every fuzz target for FUZZTIME=10s
 	tools/fuzz $(FUZZTIME)

@@ -29,21 +29,21 @@ func (s *stage) act() {
 	}
 	p := pick(s.random, s.pulls...)
 	switch n := s.random.IntN(100); {
-	case n < 28:
+	case n < 24:
 		s.did("%s", s.fault())
-	case n < 38:
+	case n < 32:
 		s.pushAnother(p)
-	case n < 43:
+	case n < 35:
 		s.moveMain()
-	case n < 49:
+	case n < 40:
 		s.rebase(p)
-	case n < 69:
+	case n < 70:
 		s.say(p, pick(s.random, Alice, Alice, Bob, Carol, Mallory), s.command())
-	case n < 80:
+	case n < 82:
 		s.review(p)
-	case n < 84:
+	case n < 85:
 		s.dismiss(p)
-	case n < 88:
+	case n < 89:
 		s.retarget(p)
 	case n < 95:
 		s.setTier(pick(s.random, "ready", "ready", "failing", "gone"))

@@ -14,7 +14,7 @@ import (
 
 const (
 	// storms of a run, and how much happens in each.
-	storms, deeds = 2, 22
+	storms, deeds = 2, 26
 	// defaultTime is after which no run is begun, for "make e2e".
 	defaultTime = 50 * time.Second
 )
@@ -22,8 +22,12 @@ const (
 // TestChaos: whatever happens in whatever order, what is shown becomes true, and nothing
 // that was decided is lost or counted where it may not.
 func TestChaos(t *testing.T) {
-	first, runs, limit := rand.Uint64N(1_000_000), 1000, defaultTime
-	if text := os.Getenv("CHAOS_SEED"); text != "" {
+	first, runs, limit := uint64(1), 1000, defaultTime
+	switch text := os.Getenv("CHAOS_SEED"); text {
+	case "":
+	case "random":
+		first = rand.Uint64N(1_000_000)
+	default:
 		first = must[uint64](t)(strconv.ParseUint(text, 10, 64))
 	}
 	if text := os.Getenv("CHAOS_RUNS"); text != "" {

@@ -11,7 +11,7 @@
 //
 // "make chaos" runs it for long; "make e2e" for a minute. The environment sets
 //
-//	CHAOS_SEED   what the first run is made from; without it, by chance. It is printed
+//	CHAOS_SEED   what the first run is made from, or "random"; 1 if it is not set
 //	CHAOS_RUNS   how many runs at most; the seeds of the others follow that of the first
 //	CHAOS_TIME   after which no further run is begun, such as 10m
 //
