@@ -83,6 +83,10 @@ type worldOptions struct {
 	remote bool
 	// chats are those that signalbox talks in.
 	chats map[chat.Platform]makeAdapter
+	// clock is that of the decisions; nil is that of the machine.
+	clock func() time.Time
+	// ripen is how long a command is left alone; 50 ms if it is zero.
+	ripen time.Duration
 }
 
 // newWorld makes the world; signalbox is not started yet.
@@ -176,7 +180,10 @@ func (w *world) start(o worldOptions) {
 	}
 	w.app, err = newApp(ctx, made)
 	w.must(err)
-	w.app.evaluator.Ripen = 50 * time.Millisecond
+	w.app.evaluator.Ripen = cmp.Or(o.ripen, 50*time.Millisecond)
+	if o.clock != nil {
+		w.app.evaluator.Now = o.clock
+	}
 	if w.app.chats != nil {
 		w.app.chats.handler.Glance = 0 // A test reads quickly.
 	}

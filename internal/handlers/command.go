@@ -199,19 +199,23 @@ func (r *run) listen(ctx context.Context, s *spoken) (ripe bool, err error) {
 	if s.sum == "" || s.edited {
 		return true, nil
 	}
+	now := r.Now().UTC()
 	heard, ok := r.record.Heard[s.id()]
+	// Where the clock went back, what was heard before that is heard anew: nobody
+	// shall wait until the clock is there again, least of all for a hold.
+	back := ok && now.Before(heard.At) && heard.Sum == s.sum
 	switch {
-	case !ok:
+	case !ok || back:
 		if r.record.Heard == nil {
 			r.record.Heard = map[string]Heard{}
 		}
-		r.record.Heard[s.id()] = Heard{Sum: s.sum, At: r.Now().UTC()}
+		r.record.Heard[s.id()] = Heard{Sum: s.sum, At: now}
 		return r.Ripen == 0, r.working(ctx, *s)
 	case heard.Sum != s.sum:
 		s.edited = true
 		return true, nil
 	}
-	return r.Now().Sub(heard.At) >= r.Ripen, nil
+	return now.Sub(heard.At) >= r.Ripen, nil
 }
 
 // reactable returns the id under which a review takes reactions, or 0.

@@ -19,6 +19,6 @@
 // may need some runs of its seed to be seen again.
 //
 // The clock of the machine is not turned: a process has no other, and a program that is
-// linked statically cannot be given one. That time jumps is tried with clocks of their
-// own by the tests of the packages that have one.
+// linked statically cannot be given one. Jumps of the clock are tried in one process, by
+// TestClockJumps of cmd/bot.
 package chaos

@@ -28,7 +28,7 @@ func runTests(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	// With the race detector, so that the storms look for races too.
-	if program, err = bot.Build(context.Background(), dir, "-tags", "goolm"); err != nil {
+	if program, err = bot.Build(context.Background(), dir, "-race", "-tags", "goolm"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
