@@ -240,8 +240,15 @@ func TestHourlyComesInEveryHour(t *testing.T) {
 // lies between two of them is told by Latest.
 func FuzzParse(f *testing.F) {
 	for _, s := range [][2]string{
-		{"0 8 * * 1-5", "Europe/Berlin"}, {"@daily", "UTC"}, {"*/7 2 29 2 *", "America/Sao_Paulo"}, {"0 0 30 2 *", "UTC"}, {"@every 1s", "UTC"},
-		{"TZ=UTC 0 0 * * *", "UTC"}, {"30 * * * *", "Australia/Lord_Howe"}, {"0-59/61 * * * *", "Local"}, {"* * * * 7", "../etc/passwd"},
+		{"0 8 * * 1-5", "Europe/Berlin"},
+		{"@daily", "UTC"},
+		{"*/7 2 29 2 *", "America/Sao_Paulo"},
+		{"0 0 30 2 *", "UTC"},
+		{"@every 1s", "UTC"},
+		{"TZ=UTC 0 0 * * *", "UTC"},
+		{"30 * * * *", "Australia/Lord_Howe"},
+		{"0-59/61 * * * *", "Local"},
+		{"* * * * 7", "../etc/passwd"},
 	} {
 		f.Add(s[0], s[1], int64(0))
 	}
