@@ -62,7 +62,8 @@ func busses(t *testing.T, test func(t *testing.T, replica func() *Bus)) {
 func TestBucketComparesAndSets(t *testing.T) {
 	t.Parallel()
 	busses(t, func(t *testing.T, replica func() *Bus) {
-		k := notes(t, replica())
+		b := replica()
+		k := notes(t, b)
 		ctx := deadline(t)
 		first, err := k.Create(ctx, "7.12", note{"a"})
 		if err != nil {
@@ -77,6 +78,12 @@ func TestBucketComparesAndSets(t *testing.T) {
 		}
 		if _, err := k.Put(ctx, "7.12", note{"c"}, first); !errors.Is(err, ErrConflict) {
 			t.Errorf("an old revision was accepted: %v", err)
+		}
+		// Who was second has not failed to write.
+		for result, want := range map[string]float64{"conflict": 2, "error": 0} {
+			if n := counted(t, b.metrics.published.WithLabelValues(k.stream, result)); n != want {
+				t.Errorf("%v writes counted as %s, want %v", n, result, want)
+			}
 		}
 		syncBucket(t, k)
 		if v, revision, ok := k.Get("7.12"); !ok || v.Text != "b" || revision != second {

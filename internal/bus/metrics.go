@@ -36,7 +36,7 @@ func newMetrics() *metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "signalbox_bus_" + name, Help: help}, labels)
 	}
 	return &metrics{
-		published:   counter("published_total", "Messages published, by stream and result (ok, duplicate, error).", "stream", "result"),
+		published:   counter("published_total", "Messages published, by stream and result (ok, duplicate, conflict, error).", "stream", "result"),
 		handled:     counter("handled_total", "Messages handled, by consumer and result (ok, retry, dead, cancelled, collapsed).", "consumer", "result"),
 		deadLetters: counter("dead_letters_total", "Messages put aside because they could not be handled.", "consumer"),
 		panics:      counter("panics_total", "Panics recovered from handlers.", "consumer"),

@@ -96,7 +96,12 @@ const errDuplicateInProcess = 10158
 func (b *Bus) publish(ctx context.Context, stream string, msg *nats.Msg, opts ...jetstream.PublishOpt) (uint64, error) {
 	ack, err := b.js.PublishMsg(ctx, msg, opts...)
 	if err != nil {
-		b.metrics.published.WithLabelValues(stream, "error").Inc()
+		result := "error"
+		if isConflict(err) {
+			// Somebody else was first, which is how replicas agree.
+			result = "conflict"
+		}
+		b.metrics.published.WithLabelValues(stream, result).Inc()
 		if errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, jetstream.ErrStreamMessageExceedsMaximum) {
 			return 0, events.Permanent(err)
 		}
