@@ -4,6 +4,7 @@
 .POSIX:
 
 VERSION = $$(git describe --tags --always --dirty 2>/dev/null || echo unknown)
+BOT = bin/bot
 FUZZTIME = 10s
 CHAOSTIME = 10m
 BENCH = .
@@ -13,13 +14,30 @@ PURE = internal/chart internal/digest internal/expression internal/render intern
 # Encryption in Matrix needs its library; a plain "go build" leaves it out.
 TAGS = goolm
 
-.PHONY: help build demo sandbox test e2e lint fmt bench bench-servers chaos fuzz vuln generate servers setup clean
+# The same source gives the same program, wherever it is built: no paths, no state of the
+# repository but the version, no build id.
+FLAGS = -tags $(TAGS) -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$(VERSION)"
+PLATFORMS = linux/amd64 linux/arm64
+
+.PHONY: help build dist reproduce demo sandbox test e2e lint fmt bench bench-servers chaos fuzz vuln generate servers setup clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
 build: ## Build bin/bot, one static program
-	CGO_ENABLED=0 go build -tags $(TAGS) -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/bot ./cmd/bot
+	CGO_ENABLED=0 go build $(FLAGS) -o $(BOT) ./cmd/bot
+
+dist: ## Build what is released into dist: a program for each platform, what is in it (CycloneDX), and checksums
+	@rm -rf dist && mkdir dist
+	@for platform in $(PLATFORMS); do \
+		out=dist/signalbox-$$(echo $$platform | tr / -) && echo "building $$out" && \
+		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} go build $(FLAGS) -o $$out ./cmd/bot && \
+		tools/tool cyclonedx-gomod bin -json -std -noserial -notimestamp -version "$(VERSION)" -output $$out.cdx.json $$out || exit 1; \
+	done
+	@cd dist && sha256sum signalbox-* >SHA256SUMS && cat SHA256SUMS
+
+reproduce: ## Build twice in different folders, without any cache, and compare
+	tools/reproduce
 
 demo: build ## Play the story in this terminal; needs no account and no network
 	bin/bot demo
@@ -56,15 +74,17 @@ fuzz: ## Run every fuzz target for FUZZTIME=10s
 vuln: setup ## Look for known vulnerabilities; needs the internet, or a copy in SIGNALBOX_VULNDB
 	tools/govulncheck/run
 
-generate: ## Write the JSON schemas of deploy/schema from the Go types
+generate: ## Write the JSON schemas and the roles of deploy from the Go code
 	go test ./internal/config -run TestSchemas -update
+	go test ./deploy -run TestRoles -update
 
-servers: setup ## Build the servers of the end-to-end tests into the user's cache, and install Chromium
+servers: setup ## Build the servers and tools of the end-to-end tests into the user's cache, and install Chromium
 	@tools/setup browser
 	go run ./test/realserver/cmd/build
+	@tools/tool promtool --version >/dev/null
 
 setup: ## Install a C compiler, git and the like where they are missing
 	@tools/setup
 
 clean: ## Remove what was built here; the caches stay
-	rm -rf bin
+	rm -rf bin dist
