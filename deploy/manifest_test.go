@@ -2,7 +2,9 @@ package deploy
 
 import (
 	"net/url"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,7 +100,7 @@ func TestVariants(t *testing.T) {
 	}{
 		{"single", 1, appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}, 0, 1, 0, []string{"run"}},
 		{"replicas", 2, rolling, 1, 0, 2, []string{"run"}},
-		{"agent", 1, rolling, 0, 0, 0, []string{"agent", "--cluster", "edge"}},
+		{"agent", 1, rolling, 0, 0, 0, []string{"agent"}},
 	} {
 		t.Run(tc.example, func(t *testing.T) {
 			i := render(t, tc.example)
@@ -295,6 +297,35 @@ func TestAgentReachesItsBus(t *testing.T) {
 	}
 	if m := i.container().VolumeMounts; slices.ContainsFunc(m, func(m corev1.VolumeMount) bool { return !m.ReadOnly }) {
 		t.Errorf("it has something to write to: %v", m)
+	}
+}
+
+// TestComponentsGoTogether: the order in which components are named does not
+// matter to what they leave.
+func TestComponentsGoTogether(t *testing.T) {
+	for _, components := range [][]string{{"private-ca", "agent"}, {"agent", "private-ca"}} {
+		overlay := t.TempDir()
+		at, err := filepath.Abs(".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at, err = filepath.Rel(overlay, at); err != nil {
+			t.Fatal(err)
+		}
+		text := "resources: [" + path.Join(at, "base") + "]\ncomponents:\n"
+		for _, c := range components {
+			text += "  - " + path.Join(at, "components", c) + "\n"
+		}
+		if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := build(t, overlay).container()
+		if want := []corev1.EnvVar{{Name: "SSL_CERT_DIR", Value: "/etc/signalbox-ca"}}; !slices.Equal(c.Env, want) {
+			t.Errorf("%v: the environment is %v, want %v", components, c.Env, want)
+		}
+		if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/etc/signalbox-ca" }) {
+			t.Errorf("%v: the certificates are not mounted: %v", components, c.VolumeMounts)
+		}
 	}
 }
 

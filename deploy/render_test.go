@@ -38,13 +38,19 @@ func (i *install) pod() corev1.PodTemplateSpec { return i.deployment.Spec.Templa
 
 func (i *install) container() corev1.Container { return i.pod().Spec.Containers[0] }
 
-// render builds an example as kustomize does.
+// render builds an example.
 func render(t *testing.T, example string) *install {
 	t.Helper()
+	return build(t, filepath.Join("examples", example))
+}
+
+// build builds a folder as kustomize does.
+func build(t *testing.T, folder string) *install {
+	t.Helper()
 	out := &install{configMaps: map[string]corev1.ConfigMap{}, rest: map[schema.GroupKind][]byte{}}
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("examples", example))
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
-		t.Fatalf("kustomize build deploy/examples/%s: %v", example, err)
+		t.Fatalf("kustomize build %s: %v", folder, err)
 	}
 	for _, r := range resources.Resources() {
 		text, err := r.AsYAML()
@@ -54,7 +60,7 @@ func render(t *testing.T, example string) *install {
 		switch kind := r.GetGvk(); kind.Kind {
 		case "Deployment":
 			if out.deployment.Name != "" {
-				t.Errorf("%s has two Deployments", example)
+				t.Errorf("%s has two Deployments", folder)
 			}
 			decode(t, text, &out.deployment)
 		case "Service":
@@ -73,7 +79,7 @@ func render(t *testing.T, example string) *install {
 		}
 	}
 	if out.deployment.Name == "" {
-		t.Fatalf("%s has no Deployment", example)
+		t.Fatalf("%s has no Deployment", folder)
 	}
 	return out
 }

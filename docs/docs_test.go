@@ -51,7 +51,7 @@ func documents(t *testing.T) map[string]string {
 var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 
 // TestExamplesLoad loads every YAML block as what it is: a policy, a
-// configuration, or the role that signalbox needs.
+// configuration, the role that signalbox needs, or a part of what is deployed.
 func TestExamplesLoad(t *testing.T) {
 	seen := map[string]int{}
 	for path, text := range documents(t) {
@@ -64,6 +64,9 @@ func TestExamplesLoad(t *testing.T) {
 			}
 			kind := "policy"
 			switch {
+			case has(keys, "kind") && keys["apiVersion"].Value != "rbac.authorization.k8s.io/v1":
+				kind = "manifest"
+				checkManifest(t, path, block)
 			case has(keys, "kind"):
 				kind = "role"
 				checkRole(t, path, block)
@@ -84,7 +87,7 @@ func TestExamplesLoad(t *testing.T) {
 			seen[kind]++
 		}
 	}
-	for _, kind := range []string{"policy", "configuration", "part of a configuration", "configuration of an agent", "role"} {
+	for _, kind := range []string{"policy", "configuration", "part of a configuration", "configuration of an agent", "role", "manifest"} {
 		if seen[kind] == 0 {
 			t.Errorf("no document shows a %s", kind)
 		}
@@ -156,6 +159,28 @@ func checkRole(t *testing.T, path, block string) {
 	}
 	if diff := cmp.Diff(needed, role.Rules); diff != "" {
 		t.Errorf("%s: the role is not what signalbox needs (-needed +shown):\n%s", path, diff)
+	}
+}
+
+// checkManifest looks for a block in the files of deploy, which have tests of
+// their own.
+func checkManifest(t *testing.T, path, block string) {
+	t.Helper()
+	var found bool
+	root := os.DirFS("../deploy")
+	err := fs.WalkDir(root, ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(name) != ".yaml" {
+			return err
+		}
+		text, err := fs.ReadFile(root, name)
+		found = found || bytes.Contains(text, []byte(block))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !found {
+		t.Errorf("%s: no file of deploy has this:\n%s", path, block)
 	}
 }
 
