@@ -5,7 +5,7 @@ package deploy
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"os"
 	"path"
 	"path/filepath"
@@ -55,7 +55,7 @@ func (i *image) take(word, rest string) (err error) {
 			return nil
 		}
 		if len(parts) != 3 || parts[0] != "--from=build" {
-			return fmt.Errorf("is not a copy of one file of the build")
+			return errors.New("is not a copy of one file of the build")
 		}
 		i.copies[parts[2]] = parts[1]
 	case "ENV":
@@ -63,7 +63,7 @@ func (i *image) take(word, rest string) (err error) {
 	case "USER":
 		user, group, _ := strings.Cut(rest, ":")
 		if user != group {
-			return fmt.Errorf("user and group differ")
+			return errors.New("user and group differ")
 		}
 		i.user, err = strconv.Atoi(user)
 	case "ENTRYPOINT":
@@ -72,7 +72,7 @@ func (i *image) take(word, rest string) (err error) {
 		err = json.Unmarshal([]byte(rest), &i.command)
 	default:
 		if !strings.HasPrefix(word, "#") {
-			return fmt.Errorf("is not known here")
+			return errors.New("is not known here")
 		}
 	}
 	return err

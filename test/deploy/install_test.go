@@ -4,6 +4,7 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -229,7 +230,7 @@ func testGate(t *testing.T, repo *seed.Repository) {
 			}
 			list = slices.DeleteFunc(list, func(s *sdk.Status) bool { return s.Context != "signalbox / preconditions (main)" })
 			if len(list) == 0 {
-				return fmt.Errorf("there is none yet")
+				return errors.New("there is none yet")
 			}
 			newest := slices.MaxFunc(list, func(a, b *sdk.Status) int { return int(a.ID - b.ID) })
 			if newest.State != state {
