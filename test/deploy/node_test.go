@@ -258,8 +258,7 @@ func (p *pod) stop() {
 		}
 	case <-grace.C:
 		_ = p.cmd.Process.Kill()
-		<-p.done
-		p.t.Errorf("signalbox did not end in its grace period\n%s", p.told())
+		p.t.Errorf("signalbox did not end in its grace period: %v\n%s", <-p.done, p.told())
 	}
 	if p.t.Failed() {
 		p.t.Logf("the log of signalbox:\n%s", p.told())
