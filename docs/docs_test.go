@@ -76,7 +76,7 @@ func TestExamplesLoad(t *testing.T) {
 			case has(keys, "clusters"), has(keys, "bus"):
 				kind = "configuration of an agent"
 				checkAgent(t, path, block)
-			case has(keys, "digests"), has(keys, "watch"), has(keys, "web"):
+			case has(keys, "digests"), has(keys, "watch"), has(keys, "web"), has(keys, "tracing"):
 				kind = "part of a configuration"
 				checkConfig(t, path, restOfConfig+block)
 			default:

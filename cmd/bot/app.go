@@ -27,6 +27,7 @@ import (
 	"signalbox/internal/render"
 	"signalbox/internal/schedule"
 	"signalbox/internal/secret"
+	"signalbox/internal/trace"
 )
 
 // appConfig is what an app is made of.
@@ -39,6 +40,8 @@ type appConfig struct {
 	agents   []string
 	bus      bus.Config
 	log      *slog.Logger
+	// tracer is nil where nothing is traced. Whoever makes an app closes it.
+	tracer *trace.Tracer
 	// makeAdapters connect to the chats that are configured.
 	makeAdapters map[chat.Platform]makeAdapter
 }
@@ -90,6 +93,10 @@ const bucketPulls = "pulls"
 func newApp(ctx context.Context, c appConfig) (_ *app, err error) {
 	a := &app{appConfig: c, registry: prometheus.NewRegistry(), live: newLive(), started: time.Now().UTC()}
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := registerBuild(a.registry); err != nil {
+		return nil, err
+	}
+	c.bus.Tracer = c.tracer
 	if a.bus, err = bus.Open(ctx, c.bus, c.log, a.registry); err != nil {
 		return nil, err
 	}
@@ -114,7 +121,7 @@ func newApp(ctx context.Context, c appConfig) (_ *app, err error) {
 func newForge(c *config.Config, log *slog.Logger, registry prometheus.Registerer) (*gitea.Client, error) {
 	return gitea.New(gitea.Config{
 		URL: c.Gitea.URL.String(), Token: c.Gitea.Token, Timeout: c.Gitea.Timeout,
-		UserAgent: "signalbox/" + versionText(),
+		UserAgent: "signalbox/" + versionText(), Budget: c.Gitea.Budget,
 	}, log, registry)
 }
 
@@ -155,8 +162,16 @@ func (a *app) wire(ctx context.Context) error {
 	})
 	account := handlers.NewAccount(a.forge)
 	repositories := handlers.NewRepositories(a.forge, repositorySettings(a.config))
+	queue.NameBy(func(ref pull.Ref) string { return pullName(repositories, ref) })
 	meter, err := newMeter(a.registry)
 	if err != nil {
+		return err
+	}
+	a.ledger.OnChange(meter.decided)
+	if err := a.registry.Register(newGauges(gauges{
+		records: records, beats: a.bus.Beats(), clusters: clusterNames(a.clusters),
+		limit: a.config.Timing.ClusterSilence, started: a.started,
+	})); err != nil {
 		return err
 	}
 	forgeFacts := &handlers.ForgeFacts{
@@ -173,7 +188,7 @@ func (a *app) wire(ctx context.Context) error {
 	}
 	a.events = &handlers.Events{
 		Queue: queue, Records: records, Index: index, Account: account, Ledger: a.ledger,
-		Repositories: repositories, Forge: forgeFacts,
+		Repositories: repositories, Forge: forgeFacts, Log: a.log,
 	}
 	if err := a.wireTalk(ctx); err != nil {
 		return err
@@ -205,6 +220,17 @@ func (a *app) wire(ctx context.Context) error {
 		return err
 	}
 	return a.wirePages(ctx, records, index, repositories)
+}
+
+// pullName is what the log calls a pull request: by the ids while the name of its
+// repository is not known.
+func pullName(repositories *handlers.Repositories, ref pull.Ref) string {
+	for _, repo := range repositories.Known() {
+		if repo.ID == ref.RepoID {
+			return repo.Numbered(ref.Number)
+		}
+	}
+	return ref.String()
 }
 
 // clusterCollectors are the watchers by the names of their clusters.

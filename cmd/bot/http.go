@@ -54,6 +54,7 @@ func (a *app) routes() http.Handler {
 	mux.Handle("/"+config.ReceiverPath, gitea.NewIntake(gitea.IntakeConfig{
 		Secrets: webhookSecrets(a.config),
 		Publish: a.bus.Publish,
+		Tracer:  a.tracer,
 		Known:   a.evaluator.Repositories.Configured,
 	}, a.log, a.registry))
 	if a.chats != nil {

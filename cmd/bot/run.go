@@ -1,14 +1,19 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"net"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/time/rate"
 
 	"signalbox/internal/bus"
 	"signalbox/internal/config"
 	"signalbox/internal/kube"
+	"signalbox/internal/trace"
 )
 
 func newRunCommand() *cobra.Command {
@@ -47,9 +52,15 @@ Each can be given as the path of a file instead, in <NAME>_FILE.`,
 			if err != nil {
 				return fmt.Errorf("listen for webhooks on %s: %w", c.Listen, err)
 			}
+			log := newLogger(cmd.ErrOrStderr(), c.Log)
+			tracer, err := newTracer(cmd.Context(), c.Tracing, log)
+			if err != nil {
+				return err
+			}
+			defer closeTracer(tracer, log)
 			a, err := newApp(cmd.Context(), appConfig{
 				config: c, listener: listener, clusters: clusterConfigs(c), agents: agentsOf(c), bus: busConfig(c),
-				log: newLogger(cmd.ErrOrStderr(), c.Log), makeAdapters: adaptersOf(c),
+				log: log, tracer: tracer, makeAdapters: adaptersOf(c),
 			})
 			if err != nil {
 				return err
@@ -59,6 +70,29 @@ Each can be given as the path of a file instead, in <NAME>_FILE.`,
 	}
 	configFlag(cmd, &path)
 	return cmd
+}
+
+// newTracer makes what sends traces; nil where none are asked for.
+func newTracer(ctx context.Context, c config.Tracing, log *slog.Logger) (*trace.Tracer, error) {
+	if c.Endpoint == nil {
+		return nil, nil
+	}
+	// The receiver that is away for a day is told of once a minute.
+	told := rate.Sometimes{Interval: time.Minute}
+	return trace.New(ctx, trace.Config{
+		Endpoint: c.Endpoint, Ratio: c.SampleRatio, Version: versionText(), Replica: replica(),
+	}, func(err error) {
+		told.Do(func() { log.WarnContext(ctx, "traces not sent", "error", err) })
+	})
+}
+
+// closeTracer sends the last spans. That they cannot be sent is no failure of signalbox.
+func closeTracer(tracer *trace.Tracer, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	if err := tracer.Close(ctx); err != nil {
+		log.WarnContext(ctx, "traces not sent", "error", err)
+	}
 }
 
 // clusterConfigs puts the configured clusters that have no agent in the form of package

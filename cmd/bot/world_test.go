@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/url"
@@ -26,6 +27,7 @@ import (
 	"signalbox/internal/pull"
 	"signalbox/internal/render"
 	"signalbox/internal/secret"
+	"signalbox/internal/trace"
 )
 
 const (
@@ -87,6 +89,9 @@ type worldOptions struct {
 	clock func() time.Time
 	// ripen is how long a command is left alone; 50 ms if it is zero.
 	ripen time.Duration
+	// log takes the log, if it is set, and tracer the spans.
+	log    *slog.Logger
+	tracer *trace.Tracer
 }
 
 // newWorld makes the world; signalbox is not started yet.
@@ -164,8 +169,11 @@ func (w *world) start(o worldOptions) {
 		o.adjust(c)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	if o.log == nil {
+		o.log = bustest.Logger(w.t)
+	}
 	made := appConfig{
-		config: c, listener: listener, log: bustest.Logger(w.t), makeAdapters: o.chats,
+		config: c, listener: listener, log: o.log, tracer: o.tracer, makeAdapters: o.chats,
 		bus: bus.Config{Debounce: 20 * time.Millisecond, MaxWait: 200 * time.Millisecond},
 	}
 	if o.shared != nil {

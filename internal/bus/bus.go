@@ -94,6 +94,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger, reg prometheus.Regi
 	}
 	b.work = newWork(b)
 	b.dead = &Dead{b: b}
+	b.metrics.lag.count(b.dead.Count)
 	if b.facts, err = openFacts(ctx, b); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/url"
 	"time"
+
+	"signalbox/internal/trace"
 )
 
 // maxPayload is the size in bytes of the largest message that the embedded
@@ -49,6 +51,9 @@ type Config struct {
 	// Workers is how many events each consumer handles at once in one replica:
 	// 4 by default, so that one slow call does not hold up every pull request.
 	Workers int
+
+	// Tracer makes spans of what is published and handled; nil for none.
+	Tracer *trace.Tracer
 
 	timing timing
 }

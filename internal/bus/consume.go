@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"signalbox/internal/events"
+	"signalbox/internal/trace"
 )
 
 // ConsumeEvents hands each event on the subjects to h until ctx ends, and then
@@ -46,7 +48,7 @@ func (b *Bus) ConsumeEvents(ctx context.Context, name string, subjects []string,
 			if err := json.Unmarshal(d.msg.Data(), &e); err != nil {
 				return events.Permanent(fmt.Errorf("decode event: %w", err))
 			}
-			return h(ctx, e)
+			return h(trace.WithEvent(ctx, e.ID), e)
 		},
 	})
 }
@@ -129,8 +131,30 @@ func (b *Bus) setUp(taking context.Context, c consumer) (jetstream.Consumer, err
 		}
 		return nil, err
 	}
-	b.metrics.lag.add(c.stream+" "+c.config.Durable, lagSource{c.label, cons.Info})
+	b.metrics.lag.add(c.stream+" "+c.config.Durable, lagSource{c.label, cons.Info, b.oldest(c)})
 	return cons, nil
+}
+
+// oldest returns how the first message for a consumer is found that it is not done
+// with; see [lagSource].
+func (b *Bus) oldest(c consumer) func(context.Context, uint64) (time.Time, bool) {
+	filters := c.config.FilterSubjects
+	if len(filters) == 0 {
+		filters = []string{c.config.FilterSubject}
+	}
+	return func(ctx context.Context, from uint64) (at time.Time, ok bool) {
+		s, err := b.js.Stream(ctx, c.stream)
+		if err != nil {
+			return at, false
+		}
+		for _, subject := range filters {
+			msg, err := s.GetMsg(ctx, from, jetstream.WithGetMsgSubject(subject))
+			if err == nil && (!ok || msg.Time.Before(at)) {
+				at, ok = msg.Time, true
+			}
+		}
+		return at, ok
+	}
 }
 
 // next waits for one message; nil means that it is to be asked for again.

@@ -2,10 +2,13 @@ package bus
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"signalbox/internal/trace"
 )
 
 // Headers with which a message takes the place of a schedule, as the server
@@ -36,6 +39,8 @@ type debouncer struct {
 type gathering struct {
 	subject string
 	item    Item
+	// origin is what asked for it.
+	origin trace.Origin
 	// seq is the schedule that stands by.
 	seq uint64
 	// due is when to start; limit is the latest that due may be put off to.
@@ -52,22 +57,25 @@ func newDebouncer(w *Work) *debouncer {
 func (w *Work) Soon(ctx context.Context, item Item) error {
 	d, cfg := w.debounce, w.b.cfg
 	subject := workSoon + place(item)
-	now := time.Now()
-	if cfg.embedded() && d.extend(subject, item, now) {
+	if w.b.log.Enabled(ctx, slog.LevelDebug) {
+		w.b.log.DebugContext(ctx, "work asked for", "pull", w.pullName(item.Ref), "kind", string(item.Kind), "trigger", item.Reason)
+	}
+	now, origin := time.Now(), trace.Of(ctx)
+	if cfg.embedded() && d.extend(subject, item, origin, now) {
 		return nil
 	}
 	limit := now.Add(cfg.MaxWait)
-	seq, err := w.schedule(ctx, subject, item, limit.Add(cfg.timing.backstop))
+	seq, err := w.schedule(ctx, subject, item, origin, limit.Add(cfg.timing.backstop))
 	if err != nil {
 		return err
 	}
-	d.gather(&gathering{subject: subject, item: item, seq: seq, due: now.Add(cfg.Debounce), limit: limit})
+	d.gather(&gathering{subject: subject, item: item, origin: origin, seq: seq, due: now.Add(cfg.Debounce), limit: limit})
 	return nil
 }
 
 // extend puts off what waits already. No other process can have touched the
 // schedule that stands by for it, so nothing need be stored.
-func (d *debouncer) extend(subject string, item Item, now time.Time) bool {
+func (d *debouncer) extend(subject string, item Item, origin trace.Origin, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	g := d.pending[subject]
@@ -75,7 +83,7 @@ func (d *debouncer) extend(subject string, item Item, now time.Time) bool {
 	if g == nil || !now.Before(g.limit) {
 		return false
 	}
-	g.item = item
+	g.item, g.origin = item, g.origin.Join(origin)
 	g.putOff(now.Add(d.w.b.cfg.Debounce))
 	return true
 }
@@ -98,7 +106,7 @@ func (d *debouncer) gather(n *gathering) {
 		return // the schedule that stands by starts it
 	}
 	if g := d.pending[n.subject]; g != nil {
-		g.item = n.item
+		g.item, g.origin = n.item, g.origin.Join(n.origin)
 		g.seq = max(g.seq, n.seq)
 		g.putOff(n.due)
 		return
@@ -124,17 +132,17 @@ func (d *debouncer) fire(g *gathering) {
 	d.mu.Unlock()
 	defer d.firing.Done()
 
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(trace.WithEvent(context.Background(), g.origin.Event), 5*time.Second)
 	defer cancel()
 	err := d.w.begin(ctx, g)
 	if err != nil {
-		d.w.b.log.Warn("work not started in time; its schedule starts it later", "repo", g.item.Ref.RepoID, "pull", g.item.Ref.Number, "error", err)
+		d.w.b.log.WarnContext(ctx, "work not started in time; its schedule starts it later", "pull", d.w.pullName(g.item.Ref), "error", err)
 	}
 }
 
 // begin makes gathered work due, in place of the schedule that stands by.
 func (w *Work) begin(ctx context.Context, g *gathering) error {
-	msg, err := w.message(w.runSubject(g.item), g.item)
+	msg, err := w.message(w.runSubject(g.item), g.item, g.origin)
 	if err != nil {
 		return err
 	}
@@ -148,6 +156,7 @@ func (w *Work) begin(ctx context.Context, g *gathering) error {
 			// still for so long that the server was first. What was put off since
 			// rests on this call alone.
 			msg.Header = nil
+			setOrigin(msg, g.origin)
 			_, err = w.b.publish(ctx, streamWork, msg)
 		}
 		return err

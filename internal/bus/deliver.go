@@ -11,12 +11,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"signalbox/internal/events"
+	"signalbox/internal/trace"
 )
 
 // deliver handles one message and settles what becomes of it. All rules of
 // acknowledgement are here.
 func (b *Bus) deliver(ctx context.Context, c consumer, msg jetstream.Msg) {
 	log := b.log.With("consumer", c.label, "subject", msg.Subject())
+	origin := trace.Read(msg.Headers().Get)
+	ctx = trace.WithEvent(ctx, origin.Event)
 	d := delivery{msg: msg, count: 1}
 	if md, err := msg.Metadata(); err == nil {
 		d.seq, d.count = md.Sequence.Stream, int(md.NumDelivered)
@@ -35,7 +38,9 @@ func (b *Bus) deliver(ctx context.Context, c consumer, msg jetstream.Msg) {
 		b.putAside(ctx, c, d, fmt.Errorf("it was delivered %d times without a result", d.count-1))
 		return
 	}
+	ctx, span := b.cfg.Tracer.Resume(ctx, origin, "handle "+c.label, trace.Text("consumer", c.label), trace.Number("deliveries", int64(d.count)))
 	err := b.run(ctx, c, d)
+	span.End(err)
 	switch {
 	case err == nil:
 		b.settled(c, resultOK, msg.Ack())

@@ -11,6 +11,7 @@ import (
 
 	"signalbox/internal/events"
 	"signalbox/internal/fact"
+	"signalbox/internal/trace"
 )
 
 // bucketFacts is the name of the bucket of facts.
@@ -91,7 +92,7 @@ func (f *Facts) put(ctx context.Context, v fact.Fact, replaces func(old fact.Fac
 		if ok && !replaces(old) {
 			return false, nil
 		}
-		_, err := f.bucket.Put(ctx, key, v, revision)
+		_, err := f.write(ctx, key, v, revision)
 		if err == nil {
 			return true, nil
 		}
@@ -106,7 +107,7 @@ func (f *Facts) put(ctx context.Context, v fact.Fact, replaces func(old fact.Fac
 // is none, and returns the new one. It fails with [ErrConflict] otherwise: whoever read
 // the former one elsewhere decides anew.
 func (f *Facts) PutAt(ctx context.Context, v fact.Fact, revision uint64) (uint64, error) {
-	return f.bucket.Put(ctx, v.Key.String(), v, revision)
+	return f.write(ctx, v.Key.String(), v, revision)
 }
 
 // DeleteAt is Delete for a fact that still has a revision, as with PutAt.
@@ -117,6 +118,14 @@ func (f *Facts) DeleteAt(ctx context.Context, key fact.Key, revision uint64) err
 // Made returns when the store of facts was made. One that is made anew has another
 // time, and lacks what was in the former.
 func (f *Facts) Made() time.Time { return f.bucket.view.birth() }
+
+func (f *Facts) write(ctx context.Context, key string, v fact.Fact, revision uint64) (uint64, error) {
+	ctx, span := f.bucket.b.cfg.Tracer.Begin(ctx, trace.Sends, "write fact",
+		trace.Text("source", v.Key.Source), trace.Text("cluster", v.Key.Scope), trace.Text("kind", v.Key.Kind))
+	revision, err := f.bucket.Put(ctx, key, v, revision)
+	span.End(err)
+	return revision, err
+}
 
 // Delete removes a fact, for one that nobody watches any more. What is gone
 // from its source is an absent fact instead.

@@ -2,11 +2,14 @@ package bus
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"signalbox/internal/trace"
 )
 
 // ConsumeKeys hands the key of each value of a bucket that was written or
@@ -53,6 +56,10 @@ func (k *Bucket[T]) consumeKeys(ctx context.Context, name, under string, maxDeli
 				if err := k.view.barrier(wait); err != nil {
 					return err
 				}
+			}
+			if trace.Event(ctx) == "" {
+				// What changed is the event, such as an object of a cluster.
+				ctx = trace.WithEvent(ctx, fmt.Sprintf("%s/%s@%d", k.name, key, d.seq))
 			}
 			return h(ctx, key)
 		},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"signalbox/internal/events"
+	"signalbox/internal/trace"
 )
 
 // Publish stores an event and returns when the server has acknowledged it. An
@@ -41,7 +43,11 @@ func (b *Bus) Publish(ctx context.Context, e events.Event) error {
 		ctx, cancel = context.WithTimeout(ctx, publishTime)
 		defer cancel()
 	}
-	if err := b.publishEvent(ctx, e.Subject, e.ID, data); err != nil {
+	ctx, span := b.cfg.Tracer.Begin(trace.WithEvent(ctx, e.ID), trace.Sends, "publish event", trace.Text("event", e.ID), trace.Text("type", string(e.Type)))
+	result, err := b.publishEvent(ctx, e.Subject, e.ID, data)
+	span.End(err)
+	b.metrics.events.WithLabelValues(typeLabel(e.Type), result).Inc()
+	if err != nil {
 		return fmt.Errorf("publish event %s: %w", e.ID, err)
 	}
 	return nil
@@ -60,20 +66,20 @@ const (
 
 // publishEvent tries until the event is stored, which the id makes safe to
 // repeat.
-func (b *Bus) publishEvent(ctx context.Context, subject, id string, data []byte) error {
+func (b *Bus) publishEvent(ctx context.Context, subject, id string, data []byte) (result string, err error) {
 	for {
 		try, cancel := context.WithTimeout(ctx, tryTime)
-		_, err := b.publish(try, streamEvents, &nats.Msg{Subject: subject, Data: data}, jetstream.WithMsgID(id))
+		result, _, err = b.store(try, streamEvents, &nats.Msg{Subject: subject, Data: data}, jetstream.WithMsgID(id))
 		cancel()
 		if err == nil || !passing(err) {
-			return err
+			return result, err
 		}
 		select {
 		case <-time.After(tryAgain):
 		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), err)
+			return result, errors.Join(context.Cause(ctx), err)
 		case <-b.closing:
-			return errors.Join(errClosed, err)
+			return result, errors.Join(errClosed, err)
 		}
 	}
 }
@@ -92,27 +98,62 @@ func passing(err error) bool {
 // same id, which is not on a quorum yet (JSStreamDuplicateMessageConflict).
 const errDuplicateInProcess = 10158
 
+// typeLabel is the type of an event as a label: only those that are known, so
+// that there are not more and more of them.
+func typeLabel(t events.Type) string {
+	if slices.Contains(events.Types(), t) {
+		return string(t)
+	}
+	return "other"
+}
+
+// Results of storing a message, as the label "result" has them.
+const (
+	storedOK        = "ok"
+	storedDuplicate = "duplicate"
+	storedConflict  = "conflict" // Somebody else was first, which is how replicas agree.
+	storedError     = "error"
+)
+
 // publish stores a message and returns its sequence.
 func (b *Bus) publish(ctx context.Context, stream string, msg *nats.Msg, opts ...jetstream.PublishOpt) (uint64, error) {
+	_, seq, err := b.store(ctx, stream, msg, opts...)
+	return seq, err
+}
+
+// store stores a message, with where it comes from unless it tells that already.
+func (b *Bus) store(ctx context.Context, stream string, msg *nats.Msg, opts ...jetstream.PublishOpt) (result string, seq uint64, err error) {
+	if msg.Header.Get(trace.HeaderEvent) == "" {
+		setOrigin(msg, trace.Of(ctx))
+	}
 	ack, err := b.js.PublishMsg(ctx, msg, opts...)
 	if err != nil {
-		result := "error"
+		result = storedError
 		if isConflict(err) {
-			// Somebody else was first, which is how replicas agree.
-			result = "conflict"
+			result = storedConflict
 		}
 		b.metrics.published.WithLabelValues(stream, result).Inc()
 		if errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, jetstream.ErrStreamMessageExceedsMaximum) {
-			return 0, events.Permanent(err)
+			return result, 0, events.Permanent(err)
 		}
-		return 0, err
+		return result, 0, err
 	}
-	result := "ok"
+	result = storedOK
 	if ack.Duplicate {
-		result = "duplicate"
+		result = storedDuplicate
 	}
 	b.metrics.published.WithLabelValues(stream, result).Inc()
-	return ack.Sequence, nil
+	return result, ack.Sequence, nil
+}
+
+// setOrigin writes where a message comes from into its headers.
+func setOrigin(msg *nats.Msg, o trace.Origin) {
+	trace.Inject(o, func(key, value string) {
+		if msg.Header == nil {
+			msg.Header = nats.Header{}
+		}
+		msg.Header.Set(key, value)
+	})
 }
 
 // validSubject reports whether a subject can be published on: tokens of

@@ -13,6 +13,7 @@ import (
 
 	"signalbox/internal/events"
 	"signalbox/internal/pull"
+	"signalbox/internal/trace"
 	"signalbox/internal/work"
 )
 
@@ -65,6 +66,8 @@ func place(i Item) string { return i.Ref.String() + "." + string(i.Kind) }
 type Work struct {
 	b        *Bus
 	debounce *debouncer
+	// name says how a pull request is called; see NameBy.
+	name func(pull.Ref) string
 }
 
 func newWork(b *Bus) *Work {
@@ -77,8 +80,24 @@ func newWork(b *Bus) *Work {
 // scheduled for the same pull request and kind. The server looks at its
 // schedules four times a second.
 func (w *Work) Schedule(ctx context.Context, item Item, at time.Time) error {
-	_, err := w.schedule(ctx, workAt+place(item), item, at)
+	origin := trace.Of(ctx)
+	if item.Kind == Wake {
+		// Days may pass: a trace that is as long shows nothing.
+		origin = origin.Later()
+	}
+	_, err := w.schedule(ctx, workAt+place(item), item, origin, at)
 	return err
+}
+
+// NameBy sets how the log calls a pull request. It must be set before work is
+// asked for; without it the log has the ids.
+func (w *Work) NameBy(f func(pull.Ref) string) { w.name = f }
+
+func (w *Work) pullName(ref pull.Ref) string {
+	if w.name == nil {
+		return ref.String()
+	}
+	return w.name(ref)
 }
 
 // CancelWake takes a scheduled [Wake] back. One that is due already still
@@ -92,8 +111,8 @@ func (w *Work) CancelWake(ctx context.Context, ref pull.Ref) error {
 }
 
 // schedule stores a scheduled message and returns its sequence.
-func (w *Work) schedule(ctx context.Context, subject string, item Item, at time.Time) (uint64, error) {
-	msg, err := w.message(subject, item)
+func (w *Work) schedule(ctx context.Context, subject string, item Item, origin trace.Origin, at time.Time) (uint64, error) {
+	msg, err := w.message(subject, item, origin)
 	if err != nil {
 		return 0, err
 	}
@@ -106,7 +125,7 @@ func (w *Work) schedule(ctx context.Context, subject string, item Item, at time.
 	return seq, nil
 }
 
-func (w *Work) message(subject string, item Item) (*nats.Msg, error) {
+func (w *Work) message(subject string, item Item, origin trace.Origin) (*nats.Msg, error) {
 	if err := checkItem(item); err != nil {
 		return nil, err
 	}
@@ -116,6 +135,7 @@ func (w *Work) message(subject string, item Item) (*nats.Msg, error) {
 	}
 	msg := nats.NewMsg(subject)
 	msg.Data = data
+	setOrigin(msg, origin)
 	return msg, nil
 }
 

@@ -79,6 +79,6 @@ func (w *Work) again(ctx context.Context, d delivery, reason error) error {
 	item.Kind = Retry
 	item.Attempt++
 	delay := w.b.retryDelay(item.Attempt, reason)
-	w.b.log.WarnContext(ctx, "work failed; it is tried again", "repo", item.Ref.RepoID, "pull", item.Ref.Number, "attempt", item.Attempt, "error", reason, "in", delay)
+	w.b.log.WarnContext(ctx, "work failed; it is tried again", "pull", w.pullName(item.Ref), "attempt", item.Attempt, "error", reason, "in", delay)
 	return w.Schedule(context.WithoutCancel(ctx), item, time.Now().Add(delay))
 }

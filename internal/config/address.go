@@ -26,8 +26,17 @@ func (l *loader) gitea(f *File, g *Gitea) {
 		}
 	}
 	g.Timeout = l.duration(at.At("timeout"), f.Gitea.Timeout, bounds{15 * time.Second, time.Second, 2 * time.Minute})
+	g.Budget = defaultBudget
+	if f.Gitea.Budget != nil {
+		if g.Budget = *f.Gitea.Budget; g.Budget < 1 {
+			l.problem(at.At("budget"), fmt.Sprintf("%d is not 1 or more", g.Budget), fmt.Sprintf("the default is %d", defaultBudget))
+		}
+	}
 	l.webhook(&f.Gitea.Webhook, g)
 }
+
+// defaultBudget is several times what some twenty open pull requests need.
+const defaultBudget = 5000
 
 func (l *loader) webhook(f *WebhookFile, g *Gitea) {
 	at := yamlfile.Path{"gitea", "webhook", "url"}
@@ -66,7 +75,7 @@ func (l *loader) address(at yamlfile.Path, text string) *url.URL {
 	case u.Hostname() == "":
 		l.problem(at, "names no host", hint)
 	case u.User != nil:
-		l.problem(at, "holds a user or password", "remove what stands before the @; the token comes from "+EnvGiteaToken)
+		l.problem(at, "holds a user or password", "remove what stands before the @; what is secret comes from the environment")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		l.problem(at, "holds a ? or #", "end it with its path")
 	default:

@@ -28,13 +28,24 @@ type Config struct {
 	Alerts  []Alert
 	Watch   Watch
 	Web     Web
-	// Policy holds the operator's rules; nil if there are none.
-	Policy *policy.Policy
-	Bus    Bus
+	// Policy holds the operator's rules; nil if there are none. PolicyText is the same
+	// as YAML, without comments.
+	Policy     *policy.Policy
+	PolicyText string
+	Bus        Bus
 	// Listen is the address of the HTTP server.
-	Listen string
-	Timing Timing
-	Log    Log
+	Listen  string
+	Timing  Timing
+	Log     Log
+	Tracing Tracing
+}
+
+// Tracing says where traces go.
+type Tracing struct {
+	// Endpoint is what spans are sent to; nil if nothing is traced.
+	Endpoint *url.URL
+	// SampleRatio is the share of what happens that is traced, from 0 to 1.
+	SampleRatio float64
 }
 
 // Gitea is the forge.
@@ -43,6 +54,8 @@ type Gitea struct {
 	URL     *url.URL
 	Token   secret.Value
 	Timeout time.Duration
+	// Budget is how many calls an hour are thought to be enough.
+	Budget  int
 	Webhook Webhook
 }
 
@@ -170,6 +183,9 @@ func (c Config) LogValue() slog.Value {
 	}
 	if c.Gitea.URL != nil {
 		attrs = append(attrs, slog.String("gitea", c.Gitea.URL.String()))
+	}
+	if c.Tracing.Endpoint != nil {
+		attrs = append(attrs, slog.String("tracing", c.Tracing.Endpoint.String()))
 	}
 	if receiver := c.Gitea.Webhook.Receiver(); receiver != "" {
 		attrs = append(attrs, slog.String("receiver", receiver), slog.Bool("manageWebhook", c.Gitea.Webhook.Manage))

@@ -97,6 +97,7 @@ bus:
 http: {listen: "127.0.0.1:9000"}
 timing: {debounce: 1s, maxWait: 4s, reconcile: 10m, clusterSilence: 2m}
 log: {level: debug, format: json}
+tracing: {endpoint: "http://localhost:4318/otlp", sampleRatio: 0.5}
 `
 
 // equal compares configurations: secrets by their values, addresses by their
@@ -117,6 +118,7 @@ func TestLoadComplete(t *testing.T) {
 			URL:     &url.URL{Scheme: "https", Host: "example.org", Path: "/git/"},
 			Token:   secret.New("the-token-of-the-bot"),
 			Timeout: 20 * time.Second,
+			Budget:  5000,
 			Webhook: config.Webhook{
 				URL:            &url.URL{Scheme: "https", Host: "signalbox.example.org", Path: "/"},
 				Secret:         secret.New("the-key-of-the-webhooks"),
@@ -133,6 +135,10 @@ func TestLoadComplete(t *testing.T) {
 		},
 		Bots:   []string{"renovate"},
 		Policy: &policy.Policy{Name: "operator"},
+		PolicyText: `version: 1
+targets: [{cluster: prod, paths: [apps/**]}]
+approvals: [{name: owners, from: {teams: [ops]}}]
+`,
 		Bus: config.Bus{NATS: &config.NATS{
 			URLs:            []string{"nats://a.example.org:4222", "tls://b.example.org"},
 			CredentialsFile: "/dev/null",
@@ -142,6 +148,10 @@ func TestLoadComplete(t *testing.T) {
 		Listen: "127.0.0.1:9000",
 		Timing: config.Timing{Debounce: time.Second, MaxWait: 4 * time.Second, Reconcile: 10 * time.Minute, ClusterSilence: 2 * time.Minute},
 		Log:    config.Log{Level: slog.LevelDebug, Format: config.LogJSON},
+		Tracing: config.Tracing{
+			Endpoint:    &url.URL{Scheme: "http", Host: "localhost:4318", Path: "/otlp/v1/traces"},
+			SampleRatio: 0.5,
+		},
 	}
 	if diff := cmp.Diff(want, got, equal); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -171,6 +181,7 @@ func TestLoadDefaults(t *testing.T) {
 			URL:     &url.URL{Scheme: "https", Host: "gitea.example.org", Path: "/"},
 			Token:   secret.New("the-token-of-the-bot"),
 			Timeout: 15 * time.Second,
+			Budget:  5000,
 			Webhook: config.Webhook{
 				URL:    &url.URL{Scheme: "https", Host: "example.org", Path: "/signalbox/"},
 				Manage: true,

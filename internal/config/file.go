@@ -50,6 +50,8 @@ type File struct {
 	Timing TimingFile `yaml:"timing" json:"timing,omitzero"`
 	// Log says what is logged and how.
 	Log LogFile `yaml:"log" json:"log,omitzero"`
+	// Tracing says where traces go; nothing is traced if it is not given.
+	Tracing *TracingFile `yaml:"tracing" json:"tracing,omitempty"`
 }
 
 // GiteaFile describes the forge.
@@ -60,6 +62,9 @@ type GiteaFile struct {
 	URL string `yaml:"url" json:"url,omitempty" jsonschema:"format=uri,example=https://gitea.example.org/"`
 	// Timeout bounds each request to Gitea; 15s by default, 1s to 2m.
 	Timeout *yamlfile.Duration `yaml:"timeout" json:"timeout,omitempty"`
+	// Budget is how many calls an hour you think enough; 5000 by default. Nothing is
+	// held back: the metrics tell what is left of it.
+	Budget *int `yaml:"budget" json:"budget,omitempty" jsonschema:"minimum=1,default=5000"`
 	// Webhook is how Gitea tells signalbox what happens.
 	Webhook WebhookFile `yaml:"webhook" json:"webhook,omitzero"`
 }
@@ -181,6 +186,17 @@ type LogFile struct {
 	// Format is text, json, or auto (the default): text on a terminal, else
 	// json.
 	Format string `yaml:"format" json:"format,omitempty" jsonschema:"enum=auto,enum=text,enum=json,default=auto"`
+}
+
+// TracingFile says where traces go.
+type TracingFile struct {
+	// Endpoint is a receiver of OTLP over HTTP, such as http://localhost:4318/;
+	// traces are sent to v1/traces below it. What else it needs, such as a token,
+	// comes from OTEL_EXPORTER_OTLP_HEADERS in the environment.
+	Endpoint string `yaml:"endpoint" json:"endpoint" jsonschema:"required,format=uri,example=http://localhost:4318/"`
+	// SampleRatio is the share of what happens that is traced, from 0 to 1; 1 by
+	// default.
+	SampleRatio *float64 `yaml:"sampleRatio" json:"sampleRatio,omitempty" jsonschema:"minimum=0,maximum=1,default=1"`
 }
 
 // Sync is "always", which is zero, or an interval.

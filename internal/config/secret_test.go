@@ -98,7 +98,7 @@ func TestSecretsInTheFile(t *testing.T) {
 		},
 		{"instead of a mapping", "gitea:\n  webhook: s3cret\n", "c.yaml:2: gitea.webhook: expected a mapping, found text"},
 		{"instead of everything", "s3cret\n", "c.yaml:1: expected a mapping, found text"},
-		{"in a URL", strings.Replace(complete, "example.org/git", "bot:s3cret@example.org/git", 1), "c.yaml:3: gitea.url: holds a user or password (remove what stands before the @; the token comes from SIGNALBOX_GITEA_TOKEN)"},
+		{"in a URL", strings.Replace(complete, "example.org/git", "bot:s3cret@example.org/git", 1), "c.yaml:3: gitea.url: holds a user or password (remove what stands before the @; what is secret comes from the environment)"},
 		{"in a URL that is none", strings.Replace(complete, "example.org/git", "bot:s3cret/@example.org:x/git", 1), "c.yaml:3: gitea.url: is no URL (write it like https://example.org/git/)"},
 		{"in a URL of the bus", strings.Replace(complete, "a.example.org", "bot:s3cret@a.example.org", 1), "c.yaml:19: bus.nats.urls[0]: holds a user or password (remove what stands before the @; give credentials, nkey or tls)"},
 		{"in a list that is none", "bus:\n  nats:\n    urls: nats://bot:s3cret@a\n", "c.yaml:3: bus.nats.urls: expected a list, found text"},

@@ -40,11 +40,15 @@ func (l *loader) config(f *File) *Config {
 	c.Digests, c.Alerts, c.Watch = l.digests(f), l.alerts(f), l.watch(f)
 	c.Web = l.web(f.Web)
 	c.Policy = l.policy(f)
+	if c.Policy != nil {
+		c.PolicyText = l.doc.Text(yamlfile.Path{"policy"})
+	}
 	c.Bus = l.bus(&f.Bus)
 	l.reachable(c)
 	c.Listen = l.listen(f.HTTP.Listen)
 	c.Timing = l.timing(&f.Timing)
 	c.Log = l.log(&f.Log)
+	c.Tracing = l.tracing(f.Tracing)
 	return c
 }
 
@@ -239,4 +243,30 @@ func (l *loader) log(f *LogFile) Log {
 		l.problem(yamlfile.Path{"log", "format"}, fmt.Sprintf("%q is not known", f.Format), yamlfile.Suggest(f.Format, []string{"auto", "text", "json"}))
 	}
 	return out
+}
+
+// tracePath is where receivers of OTLP over HTTP take traces.
+const tracePath = "v1/traces"
+
+func (l *loader) tracing(f *TracingFile) Tracing {
+	if f == nil {
+		return Tracing{}
+	}
+	at := yamlfile.Path{"tracing"}
+	t := Tracing{SampleRatio: 1}
+	if f.Endpoint == "" {
+		l.problem(at.At("endpoint"), "is missing", "write it like http://localhost:4318/; leave tracing out to trace nothing")
+	} else if u := l.address(at.At("endpoint"), f.Endpoint); u != nil {
+		if strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/"+tracePath) {
+			l.problem(at.At("endpoint"), "is the address for traces", "leave out /"+tracePath+": signalbox adds it")
+		}
+		t.Endpoint = u.JoinPath(tracePath)
+	}
+	if f.SampleRatio != nil {
+		t.SampleRatio = *f.SampleRatio
+		if !(t.SampleRatio >= 0 && t.SampleRatio <= 1) {
+			l.problem(at.At("sampleRatio"), fmt.Sprintf("%v is not from 0 to 1", t.SampleRatio), "1 traces everything, 0.1 a tenth")
+		}
+	}
+	return t
 }

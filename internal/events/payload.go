@@ -22,6 +22,14 @@ const (
 	TypeTick            Type = "clock.tick"
 )
 
+// Types returns every kind of event.
+func Types() []Type {
+	return []Type{
+		TypePullChanged, TypeBranchPushed, TypeCommentChanged, TypeStatusPosted, TypeWorkflowChanged,
+		TypeChatSaid, TypeChatPressed, TypeTick,
+	}
+}
+
 // SubjectRoot is the first token of every subject in this package.
 const SubjectRoot = "event"
 

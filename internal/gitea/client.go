@@ -38,6 +38,9 @@ type Config struct {
 	// Pause is about the time before the second attempt; it grows from there.
 	// Zero means 250 milliseconds.
 	Pause time.Duration
+	// Budget is how many requests an hour are thought to be enough, for the metrics
+	// alone: nothing is held back. Zero means that there is no such number.
+	Budget int
 	// MergeWait is how long [Client.Merge] looks whether Gitea cannot merge a
 	// pull request, or not yet. Zero means 10 seconds.
 	MergeWait time.Duration
@@ -76,7 +79,7 @@ func New(config Config, logger *slog.Logger, registerer prometheus.Registerer) (
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	m, err := newMetrics(registerer)
+	m, err := newMetrics(registerer, config.Budget)
 	if err != nil {
 		return nil, fmt.Errorf("gitea client: %w", err)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"signalbox/internal/trace"
 )
 
 // call says how one request is to be carried out.
@@ -70,7 +72,11 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	steps := backoff.NewExponentialBackOff()
 	steps.InitialInterval, steps.MaxInterval = t.pause, 20*t.pause
+	tries := 0
 	resp, err := backoff.Retry(ctx, func() (*http.Response, error) {
+		if tries++; tries > 1 {
+			t.metrics.retries.WithLabelValues(req.Method, info.route).Inc()
+		}
 		return t.judge(req, info)
 	}, backoff.WithBackOff(steps), backoff.WithMaxTries(uint(max(t.attempts, 1))), backoff.WithMaxElapsedTime(0))
 	if resp != nil && (err == nil || ctx.Err() == nil) {
@@ -119,11 +125,15 @@ func (t *transport) once(req *http.Request, info call) (_ *http.Response, err er
 		timeout *= streamFactor
 	}
 	start, code := time.Now(), "error"
-	ctx, cancel := context.WithTimeoutCause(req.Context(), timeout,
+	// What is asked of Gitea does not tell it of the trace.
+	ctx, span := trace.Start(req.Context(), trace.Asks, req.Method+" "+info.route)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout,
 		fmt.Errorf("no complete answer within %s", timeout))
 	streaming := false
 	defer func() {
 		t.metrics.observe(req.Method, info.route, code, time.Since(start))
+		span.Tell(trace.Text("code", code))
+		span.End(err)
 		if err != nil && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}

@@ -226,7 +226,10 @@ func TestTimeout(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no complete answer within 30ms") {
 		t.Errorf("error %v", err)
 	}
-	want := map[string]float64{"signalbox_gitea_requests_total error GET /version": 2}
+	want := map[string]float64{
+		"signalbox_gitea_requests_total error GET /version": 2,
+		"signalbox_gitea_retries_total GET /version":        1,
+	}
 	if d := cmp.Diff(want, counters(t, registry)); d != "" {
 		t.Errorf("counters (-want +got):\n%s", d)
 	}
@@ -347,6 +350,7 @@ func TestMetrics(t *testing.T) {
 	want := map[string]float64{
 		"signalbox_gitea_requests_total 500 GET /repos/:owner/:repo/pulls/:n/files": 1,
 		"signalbox_gitea_requests_total 200 GET /repos/:owner/:repo/pulls/:n/files": 1,
+		"signalbox_gitea_retries_total GET /repos/:owner/:repo/pulls/:n/files":      1,
 	}
 	if d := cmp.Diff(want, counters(t, registry)); d != "" {
 		t.Errorf("counters (-want +got):\n%s", d)

@@ -16,6 +16,7 @@ import (
 
 	"signalbox/internal/events"
 	"signalbox/internal/secret"
+	"signalbox/internal/trace"
 )
 
 // IntakeConfig configures the webhook endpoint.
@@ -28,6 +29,8 @@ type IntakeConfig struct {
 	Publish func(context.Context, events.Event) error
 	// Known reports whether a repository is configured. Nil accepts all.
 	Known func(repoID int64, fullName string) bool
+	// Tracer makes a trace of each delivery; nil for none.
+	Tracer *trace.Tracer
 	// MaxBody bounds a delivery in bytes. Zero means 8 MiB.
 	MaxBody int64
 	// Clock gives the time of an event. Nil means [time.Now].
@@ -159,7 +162,11 @@ func (in *intake) accept(w http.ResponseWriter, r *http.Request, body []byte) {
 	// then what it has handed over is stored without it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), publishTime)
 	defer cancel()
-	if err := in.config.Publish(ctx, e); err != nil {
+	ctx, span := in.config.Tracer.Begin(ctx, trace.Takes, "webhook",
+		trace.Text("hook", d.event), trace.Number("repo_id", repo.ID), trace.Text("repo", repo.String()))
+	err = in.config.Publish(ctx, e)
+	span.End(err)
+	if err != nil {
 		in.log.ErrorContext(r.Context(), "webhook not published", "event", e.ID, "repo", repo.String(), "error", err)
 		w.Header().Set("Retry-After", "5")
 		in.refuse(w, d.event, "not_published", http.StatusServiceUnavailable)

@@ -328,7 +328,7 @@ func (h *Cards) tell(ctx context.Context, c Card, news string, talk render.Talk)
 	cause := fmt.Sprintf("news/%s/%s/%s/%s", c.Room, c.Ref, c.Head, news)
 	_, err := h.Poster.Post(ctx, c.Room, c.Message, cause, render.ChatBody(h.Platform, talk))
 	if errors.Is(err, chat.ErrGone) || errors.Is(err, chat.ErrTooLong) {
-		h.Log.WarnContext(ctx, "news of a pull request could not be told", "room", c.Room.String(), "pull", c.Ref.String(), "error", err)
+		h.Log.WarnContext(ctx, "news of a pull request could not be told", "room", c.Room.String(), "pull", c.Repo.Numbered(c.Ref.Number), "error", err)
 		return nil
 	}
 	return err

@@ -13,12 +13,16 @@ import (
 	"signalbox/internal/decision"
 	"signalbox/internal/policy"
 	"signalbox/internal/pull"
+	"signalbox/internal/trace"
 	"signalbox/internal/work"
 )
 
 // Meter counts evaluations.
 type Meter interface {
-	Evaluated(kind work.Kind, state policy.GateState, changed bool, took time.Duration)
+	// Evaluated counts one evaluation. Was is the state before it, empty for the
+	// first; changed says that the verdict says something else to people, also
+	// in the same state.
+	Evaluated(kind work.Kind, was, state policy.GateState, changed bool, took time.Duration)
 }
 
 // Evaluator does the work: it evaluates one pull request and makes its
@@ -72,8 +76,11 @@ type Evaluator struct {
 // here, or is found by the second look at the revisions after the record was
 // stored. For an event of the head or the base the record is stored before the
 // first look.
-func (e *Evaluator) Handle(ctx context.Context, item work.Item) error {
+func (e *Evaluator) Handle(ctx context.Context, item work.Item) (err error) {
 	start := e.Now()
+	ctx, span := trace.Start(ctx, trace.Inside, "evaluate",
+		trace.Number("repo_id", item.Ref.RepoID), trace.Number("pull", item.Ref.Number), trace.Text("kind", string(item.Kind)))
+	defer func() { span.End(err) }()
 	repo, setting, ok, err := e.Repositories.Find(ctx, item.Ref.RepoID)
 	if err != nil {
 		return err
@@ -97,15 +104,27 @@ func (e *Evaluator) Handle(ctx context.Context, item work.Item) error {
 	if !ok {
 		return r.forget(ctx, "repository is not configured")
 	}
-	r.log = e.Log.With("repo", repo.String(), "pull", item.Ref.Number)
+	r.log = e.Log.With("repo", repo.String(), "pull", repo.Numbered(item.Ref.Number))
+	span.Tell(trace.Text("repo", repo.String()))
 	if err := r.do(ctx); err != nil {
-		return fmt.Errorf("evaluate %s#%d (%s): %w", repo, item.Ref.Number, item.Kind, err)
+		return fmt.Errorf("evaluate %s (%s): %w", repo.Numbered(item.Ref.Number), item.Kind, err)
 	}
-	if !r.gone {
-		changed := !sameVerdict(r.before, r.record.Verdict)
-		e.Meter.Evaluated(item.Kind, r.record.Verdict.State(), changed, e.Now().Sub(start))
+	if r.gone {
+		return nil
 	}
+	now, changed, took := r.record.Verdict.State(), !sameVerdict(r.before, r.record.Verdict), e.Now().Sub(start)
+	span.Tell(trace.Text("state", string(now)))
+	r.log.DebugContext(ctx, "evaluated", "kind", string(item.Kind), "trigger", item.Reason, "state", now, "changed", changed, "took", took)
+	e.Meter.Evaluated(item.Kind, stateOf(r.before), now, changed, took)
 	return nil
+}
+
+// stateOf is the state of a verdict; empty for none.
+func stateOf(v policy.Verdict) policy.GateState {
+	if v.Head == "" {
+		return ""
+	}
+	return v.State()
 }
 
 // run is one evaluation.
@@ -291,6 +310,7 @@ func (r *run) finish(ctx context.Context, verdict policy.Verdict, facts *factLog
 	}
 	if !sameVerdict(r.before, verdict) {
 		r.log.InfoContext(ctx, "verdict changed", "head", verdict.Head, "trigger", r.item.Reason,
+			"was", stateOf(r.before), "state", verdict.State(),
 			"preconditions", verdict.Preconditions.State, "approval", verdict.Approval.State,
 			"reason", verdict.Preconditions.Reason)
 	}
@@ -372,7 +392,8 @@ func (r *run) forget(ctx context.Context, why string) error {
 		return nil
 	}
 	e := r.Evaluator
-	e.Log.InfoContext(ctx, "pull request left", "repo", r.record.Inputs.Snapshot.Pull.Repo.String(), "pull", r.item.Ref.Number, "why", why)
+	last := r.record.Inputs.Snapshot.Pull.Repo
+	e.Log.InfoContext(ctx, "pull request left", "repo", last.String(), "pull", last.Numbered(r.item.Ref.Number), "why", why)
 	if err := e.Records.Delete(ctx, r.item.Ref.String()); err != nil {
 		return fmt.Errorf("drop the record of %s: %w", r.item.Ref, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -27,6 +28,7 @@ type Events struct {
 	Repositories *Repositories
 	// Forge reads what verdicts wish for of the forge.
 	Forge FactReading
+	Log   *slog.Logger
 }
 
 // FactReading reads facts of the forge again. What is held may be believed,
@@ -62,7 +64,7 @@ func (h *Events) Handle(ctx context.Context, e events.Event) error {
 
 func (h *Events) pullChanged(ctx context.Context, p events.PullChanged) error {
 	return errors.Join(
-		h.soon(ctx, "pull request "+p.Action, pull.Ref{RepoID: p.Repo.ID, Number: p.Number}),
+		h.soon(ctx, p.Repo, "pull request "+p.Action, pull.Ref{RepoID: p.Repo.ID, Number: p.Number}),
 		h.readAgain(ctx, fact.PullKey(p.Repo.Owner, p.Repo.Name, p.Number)),
 	)
 }
@@ -79,7 +81,7 @@ func (h *Events) branchPushed(ctx context.Context, p events.BranchPushed) error 
 	if err := h.Records.Sync(ctx); err != nil {
 		return fmt.Errorf("push to %s of %s: %w", p.Branch, p.Repo, err)
 	}
-	err := h.soon(ctx, "push to the base branch", h.Index.OnBase(p.Repo.ID, p.Branch)...)
+	err := h.soon(ctx, p.Repo, "push to the base branch", h.Index.OnBase(p.Repo.ID, p.Branch)...)
 	if p.Branch == h.Repositories.Main(p.Repo.ID) {
 		err = errors.Join(err, h.readAgain(ctx, h.Forge.HeldOf(p.Repo.ID, fact.KindRenovate)...))
 	}
@@ -129,7 +131,7 @@ func (h *Events) commentChanged(ctx context.Context, e events.Event, p events.Co
 			return err
 		}
 	}
-	return h.soon(ctx, "comment "+string(p.Action), pull.Ref{RepoID: p.Repo.ID, Number: p.Number})
+	return h.soon(ctx, p.Repo, "comment "+string(p.Action), pull.Ref{RepoID: p.Repo.ID, Number: p.Number})
 }
 
 // statusPosted reads the statuses of the commit again, and looks after
@@ -148,10 +150,14 @@ func (h *Events) statusPosted(ctx context.Context, p events.StatusPosted) error 
 	if err := h.Records.Sync(ctx); err != nil {
 		return fmt.Errorf("status on %s of %s: %w", p.SHA, p.Repo, err)
 	}
-	return h.soon(ctx, "own status posted by another", h.Index.AtHead(p.Repo.ID, p.SHA)...)
+	return h.soon(ctx, p.Repo, "own status posted by another", h.Index.AtHead(p.Repo.ID, p.SHA)...)
 }
 
-func (h *Events) soon(ctx context.Context, reason string, refs ...pull.Ref) error {
+// soon asks for a look at the pull requests of a repository that an event concerns.
+func (h *Events) soon(ctx context.Context, repo events.Repo, reason string, refs ...pull.Ref) error {
+	for _, ref := range refs {
+		h.Log.InfoContext(ctx, "event received", "repo", repo.String(), "pull", pull.Repo(repo).Numbered(ref.Number), "what", reason)
+	}
 	return soon(ctx, h.Queue, work.Full, reason, refs)
 }
 

@@ -370,7 +370,7 @@ func TestReadingOutlivesItsCaller(t *testing.T) {
 func TestWebhookBeforeTheVerdictIsStored(t *testing.T) {
 	r, s := &forgeReader{state: "success"}, &factStore{}
 	f, k := newForgeFacts(r, s), fact.StatusesKey(7, "abc")
-	h := &handlers.Events{Records: records{}, Index: handlers.NewIndex(), Forge: f, Account: handlers.NewAccount(self{})}
+	h := &handlers.Events{Records: records{}, Index: handlers.NewIndex(), Forge: f, Account: handlers.NewAccount(self{}), Log: slog.New(slog.DiscardHandler)}
 	if _, err := f.Collect(t.Context(), []fact.Key{k}); err != nil {
 		t.Fatal(err)
 	}

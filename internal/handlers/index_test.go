@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -125,7 +126,7 @@ func TestEventsAskForWork(t *testing.T) {
 			x.Change("", nil, record(1, "main", "h1"))
 			x.Change("", nil, record(2, "main", "h2"))
 			q := &queue{}
-			h := handlers.Events{Queue: q, Records: records{}, Index: x, Account: handlers.NewAccount(self{}), Repositories: handlers.NewRepositories(noForge{}, nil), Forge: noReading{t}}
+			h := handlers.Events{Queue: q, Records: records{}, Index: x, Log: slog.New(slog.DiscardHandler), Account: handlers.NewAccount(self{}), Repositories: handlers.NewRepositories(noForge{}, nil), Forge: noReading{t}}
 			e, err := events.New("gitea/1", "gitea", time.Now(), tt.payload)
 			if err != nil {
 				t.Fatal(err)
@@ -148,7 +149,7 @@ func TestEventsAskForWork(t *testing.T) {
 }
 
 func TestEventsThatCannotBeHandled(t *testing.T) {
-	h := handlers.Events{Queue: &queue{fail: errors.New("the bus is away")}, Records: records{}, Index: handlers.NewIndex(), Account: handlers.NewAccount(self{errors.New("Gitea is away")}), Forge: noReading{t}}
+	h := handlers.Events{Queue: &queue{fail: errors.New("the bus is away")}, Records: records{}, Index: handlers.NewIndex(), Account: handlers.NewAccount(self{errors.New("Gitea is away")}), Log: slog.New(slog.DiscardHandler), Forge: noReading{t}}
 	e, err := events.New("gitea/1", "gitea", time.Now(), events.PullChanged{Number: 1})
 	if err != nil {
 		t.Fatal(err)

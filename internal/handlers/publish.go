@@ -100,6 +100,7 @@ func (r *run) postStatus(ctx context.Context, head, name string, g policy.Gate) 
 		posted.Statuses = map[string]pull.Status{}
 	}
 	posted.Statuses[name] = status
+	r.log.InfoContext(ctx, "status posted", "head", head, "context", name, "state", status.State)
 	return nil
 }
 
@@ -142,6 +143,7 @@ func (r *run) writeComment(ctx context.Context, v *policy.Verdict) error {
 		_, err := r.Forge.EditComment(ctx, r.repo, posted.CommentID, body)
 		if err == nil {
 			posted.CommentSum = commentSum(body)
+			r.log.InfoContext(ctx, "comment edited", "comment", posted.CommentID)
 			return nil
 		}
 		if !errors.Is(err, pull.ErrNotFound) {
@@ -158,6 +160,7 @@ func (r *run) writeComment(ctx context.Context, v *policy.Verdict) error {
 		return err
 	}
 	posted.CommentID, posted.CommentSum = c.ID, commentSum(body)
+	r.log.InfoContext(ctx, "comment written", "comment", c.ID)
 	return nil
 }
 
@@ -255,7 +258,7 @@ func (r *run) verifyStatuses(ctx context.Context, p pull.Pull) error {
 		}
 		delete(posted.Statuses, name)
 		if ok && !own {
-			r.note(fmt.Sprintf("%s posted the status %q as %s. signalbox posted the true one again.", creator(s), name, s.State))
+			r.note(ctx, fmt.Sprintf("%s posted the status %q as %s. signalbox posted the true one again.", creator(s), name, s.State))
 		}
 	}
 	return nil
@@ -281,12 +284,12 @@ func creator(s pull.Status) string {
 // maxNotes bounds the notes that are kept for a head.
 const maxNotes = 10
 
-func (r *run) note(text string) {
+func (r *run) note(ctx context.Context, text string) {
 	notes := &r.record.Inputs.Notes
 	if slices.Contains(*notes, text) {
 		return
 	}
-	r.log.Warn("status posted by another", "note", text)
+	r.log.WarnContext(ctx, "status posted by another", "note", text)
 	*notes = append(slices.Clone(*notes), text)
 	if len(*notes) > maxNotes {
 		*notes = (*notes)[len(*notes)-maxNotes:]

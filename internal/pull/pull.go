@@ -16,6 +16,10 @@ type Repo struct {
 // String returns "owner/name".
 func (r Repo) String() string { return r.Owner + "/" + r.Name }
 
+// Numbered returns "owner/name#number", as people write a pull request. Every line
+// of the log about one has it as the value of "pull".
+func (r Repo) Numbered(number int64) string { return r.String() + "#" + strconv.FormatInt(number, 10) }
+
 // Ref names a pull request for as long as it exists.
 type Ref struct {
 	RepoID int64 `json:"repoId"`

@@ -189,7 +189,7 @@ func (s *Server) command(w http.ResponseWriter, v *visit) error {
 	}
 	cause := newCause()
 	if err := s.Commands.Give(v.Context(), Command{Cause: cause, By: v.viewer.Person, Ref: ref, Line: line, Head: head}); err != nil {
-		s.Log.ErrorContext(v.Context(), "command not taken", "repo", repo.String(), "pull", ref.Number, "error", err)
+		s.Log.ErrorContext(v.Context(), "command not taken", "repo", repo.String(), "pull", repo.Numbered(ref.Number), "error", err)
 		return &problem{Code: http.StatusServiceUnavailable, Title: "Nothing was done", Text: "signalbox could not take the command: its bus does not answer. Go back and try again in a moment."}
 	}
 	http.Redirect(w, v.Request, s.path(pullPath(repo, ref.Number))+"?said="+url.QueryEscape(cause), http.StatusSeeOther)

@@ -137,6 +137,35 @@ func (d *Document) line(path Path) int {
 	return line
 }
 
+// Text returns what stands at path as a document of its own, without comments; empty
+// if nothing is there.
+func (d *Document) Text(path Path) string {
+	node := d.root
+	for _, step := range path {
+		if node == nil {
+			return ""
+		}
+		node, _ = child(node, step)
+	}
+	if node == nil {
+		return ""
+	}
+	text, err := yaml.Marshal(alone(node))
+	if err != nil {
+		return "" // What was decoded can be written.
+	}
+	return string(text)
+}
+
+// alone copies a node without comments and anchors.
+func alone(node *yaml.Node) *yaml.Node {
+	out := &yaml.Node{Kind: node.Kind, Style: node.Style, Tag: node.Tag, Value: node.Value}
+	for _, c := range node.Content {
+		out.Content = append(out.Content, alone(c))
+	}
+	return out
+}
+
 // child returns the value at a step and the line that a person looks for: that
 // of the key in a mapping, of the item in a list.
 func child(node *yaml.Node, step any) (*yaml.Node, int) {
