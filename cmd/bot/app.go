@@ -168,10 +168,7 @@ func (a *app) wire(ctx context.Context) error {
 		return err
 	}
 	a.ledger.OnChange(meter.decided)
-	if err := a.registry.Register(newGauges(gauges{
-		records: records, beats: a.bus.Beats(), clusters: clusterNames(a.clusters),
-		limit: a.config.Timing.ClusterSilence, started: a.started,
-	})); err != nil {
+	if err := a.registerGauges(records); err != nil {
 		return err
 	}
 	forgeFacts := &handlers.ForgeFacts{

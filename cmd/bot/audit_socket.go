@@ -22,7 +22,7 @@ import (
 )
 
 // A signalbox on an embedded bus is the only one that can read it. So it answers
-// questions on a socket beside it: bot audit, bot backup and bot doctor ask there. Who may
+// questions on a socket beside it: bot audit, bot doctor and others ask there. Who may
 // use it is decided by the file system: the socket is in a folder of its own
 // that only signalbox's user can enter. It only reads.
 const (
@@ -62,7 +62,7 @@ func (a *app) serveAdmin(ctx context.Context) error {
 	}
 	listener, err := listenAdmin(ctx, a.appConfig.bus.Embedded.Dir)
 	if err != nil {
-		a.log.WarnContext(ctx, "no local socket; bot audit, bot backup and bot doctor cannot ask this process", "error", err)
+		a.log.WarnContext(ctx, "no local socket; bot audit, bot backup, bot doctor and bot events cannot ask this process", "error", err)
 		return nil
 	}
 	return serveHTTP(ctx, listener, &http.Server{Handler: a.adminRoutes(ctx, time.Now().UTC())})
@@ -102,6 +102,17 @@ func listenAdmin(ctx context.Context, dir string) (net.Listener, error) {
 	return listener, nil
 }
 
+// endingWith has what is answered end with the context too: a server waits for what it
+// is at, and who follows the bus does so until the end.
+func endingWith(ctx context.Context, answer http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		asked, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		answer(w, r.WithContext(asked))
+	}
+}
+
 // adminRoutes answers. What takes long ends with the context.
 func (a *app) adminRoutes(ctx context.Context, started time.Time) http.Handler {
 	mux := http.NewServeMux()
@@ -127,12 +138,8 @@ func (a *app) adminRoutes(ctx context.Context, started time.Time) http.Handler {
 		answerJSON(w, adminEvent{seq}, err)
 	})
 	mux.HandleFunc("GET /v1/digest", a.serveDigest)
-	mux.HandleFunc("GET /v1/backup", func(w http.ResponseWriter, r *http.Request) {
-		asked, cancel := context.WithCancel(r.Context())
-		defer cancel()
-		defer context.AfterFunc(ctx, cancel)()
-		a.serveBackup(asked, w)
-	})
+	mux.HandleFunc("GET /v1/backup", endingWith(ctx, a.serveBackup))
+	mux.HandleFunc("GET /v1/recording", endingWith(ctx, a.serveRecording))
 	mux.HandleFunc("GET /v1/decisions", func(w http.ResponseWriter, r *http.Request) {
 		ledger, err := reader.Decisions(r.Context())
 		if err != nil {
@@ -203,6 +210,11 @@ const adminTime = 30 * time.Second
 func (c *adminClient) get(ctx context.Context, path string, query url.Values, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.patience)
 	defer cancel()
+	return c.stream(ctx, path, query, read)
+}
+
+// stream is get for an answer that may take as long as it likes.
+func (c *adminClient) stream(ctx context.Context, path string, query url.Values, read func(io.Reader) error) error {
 	// The host is not used; the socket is.
 	address := url.URL{Scheme: "http", Host: "signalbox", Path: path, RawQuery: query.Encode()}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)

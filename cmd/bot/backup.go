@@ -137,7 +137,8 @@ func (w *lazyWriter) Write(p []byte) (int, error) {
 
 // serveBackup answers on the socket. Who reads sees if the answer breaks off: the last
 // line is missing.
-func (a *app) serveBackup(ctx context.Context, w http.ResponseWriter) {
+func (a *app) serveBackup(w http.ResponseWriter, r *http.Request) {
+	ctx := r.Context()
 	w.Header().Set("Content-Type", "application/gzip")
 	out := &lazyWriter{ResponseWriter: w}
 	err := writeBackup(ctx, a.bus.Reader(), out)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"signalbox/internal/bus"
 	"signalbox/internal/handlers"
 	"signalbox/internal/policy"
 )
@@ -35,6 +36,13 @@ func newGauges(g gauges) *gauges {
 	g.silent = prometheus.NewDesc("signalbox_cluster_silent",
 		"1 while a cluster is silent for longer than timing.clusterSilence, so that what is known of it counts as unknown.", []string{"cluster"}, nil)
 	return &g
+}
+
+func (a *app) registerGauges(records *bus.Bucket[handlers.Record]) error {
+	return a.registry.Register(newGauges(gauges{
+		records: records, beats: a.bus.Beats(), clusters: clusterNames(a.clusters),
+		limit: a.config.Timing.ClusterSilence, started: a.started,
+	}))
 }
 
 // Describe implements [prometheus.Collector].

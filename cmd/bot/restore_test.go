@@ -376,7 +376,7 @@ func TestBackupOfARunningSignalboxThatCannot(t *testing.T) {
 	b := bustest.New(t)
 	a := &app{bus: b, appConfig: appConfig{log: slog.New(slog.DiscardHandler)}}
 	answer := httptest.NewRecorder()
-	a.serveBackup(t.Context(), answer)
+	a.serveBackup(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/backup", nil))
 	if answer.Code != http.StatusInternalServerError || !strings.Contains(answer.Body.String(), "there is no ledger yet") {
 		t.Errorf("it answers %d: %s", answer.Code, answer.Body)
 	}

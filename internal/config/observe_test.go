@@ -40,7 +40,7 @@ func TestTracingAndBudget(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c, _, problems := load(t, small+tt.text+"\n", secrets, config.Run)
-			got := ""
+			var got string
 			if c == nil {
 				got = problems.Err().Error()
 			} else {

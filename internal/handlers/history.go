@@ -8,7 +8,7 @@ import (
 
 // setVerdict sets the verdict, and notes the change if it is another one for people.
 func (r *run) setVerdict(v policy.Verdict) {
-	changes := ruleChanges(r.record.Verdict, v)
+	changes := RuleChanges(r.record.Verdict, v)
 	was := r.record.Verdict
 	r.record.Verdict = v
 	if was.Head == v.Head && was.Preconditions.State == v.Preconditions.State && was.Approval.State == v.Approval.State && len(changes) == 0 {
@@ -67,9 +67,9 @@ func ruleStates(v policy.Verdict) []ruleState {
 	return out
 }
 
-// ruleChanges are the rules that are in another state, new or gone, in the order of
+// RuleChanges are the rules that are in another state, new or gone, in the order of
 // the new verdict and then of the old.
-func ruleChanges(was, now policy.Verdict) []policy.RuleChange {
+func RuleChanges(was, now policy.Verdict) []policy.RuleChange {
 	type key struct{ name, policy string }
 	before := map[key]policy.ResultState{}
 	for _, x := range ruleStates(was) {
