@@ -15,15 +15,15 @@ import (
 
 var (
 	metricName = regexp.MustCompile(`\bsignalbox_[a-z0-9_]+`)
-	metricRow  = regexp.MustCompile("(?m)^\\| `(signalbox_[a-z0-9_]+)` \\| ([^|]*)\\|")
+	metricRow  = regexp.MustCompile("(?m)^\\| `(signalbox_[a-z0-9_]+)` \\| [a-z]+ \\| ([^|]*)\\|")
 	matched    = regexp.MustCompile(`(signalbox_[a-z0-9_]+)\{([^}]*)\}`)
 	matcher    = regexp.MustCompile(`(\w+)\s*(?:=|!=|=~|!~)\s*"`)
 )
 
-// documented are the metrics of docs/operations.md, with their labels.
+// documented are the metrics of docs/metrics.md, with their labels.
 func documented(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../docs/operations.md")
+	text, err := os.ReadFile("../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}

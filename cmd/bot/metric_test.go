@@ -94,6 +94,7 @@ func wholeProgram(t *testing.T) *prometheus.Registry {
 	a, err := newApp(t.Context(), appConfig{
 		config: c, listener: listener, log: bustest.Logger(t), makeAdapters: adaptersOf(c),
 		clusters: []kube.Config{{Cluster: "prod", Client: cluster.Client(), Probe: cluster.Probe, Discovery: cluster.Discovery()}},
+		agents:   []string{"far"},
 		bus:      bus.Config{Embedded: bus.Embedded{Dir: t.TempDir(), SyncInterval: time.Minute}},
 	})
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 
 // runs executes a command of bot, which is ended when ctx ends, and returns what it
 // prints and its exit code.
-func runs(ctx context.Context, t *testing.T, args ...string) (out, errOut string, code int) {
+func runs(ctx context.Context, t testing.TB, args ...string) (out, errOut string, code int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	root := newRoot()
@@ -44,7 +44,7 @@ func runs(ctx context.Context, t *testing.T, args ...string) (out, errOut string
 }
 
 // configFile writes a configuration of an embedded bus.
-func configFile(t *testing.T, dir string) string {
+func configFile(t testing.TB, dir string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "signalbox.yaml")
 	text := fmt.Sprintf(`gitea: {url: "https://gitea.example.org/", webhook: {manage: false}}
