@@ -289,9 +289,17 @@ func TestConfigurationsFit(t *testing.T) {
 	}
 }
 
-// TestAgentReachesItsBus: it has no way to speak to but that.
+// TestAgentReachesItsBus: it has no way to speak to but that, and its configuration is
+// that of an agent.
 func TestAgentReachesItsBus(t *testing.T) {
 	i := render(t, "agent")
+	c, warnings, problems := config.Load(config.Source{Path: configOf(t, i), Purpose: config.ValidateAgent})
+	if len(warnings)+len(problems) > 0 {
+		t.Fatalf("%v %v", warnings.Err(), problems.Err())
+	}
+	if len(c.Clusters) != 1 || !c.Clusters[0].InCluster {
+		t.Errorf("it watches %+v, and not the cluster of its pod", c.Clusters)
+	}
 	if !reachable(i, 4222) || !reachable(i, 443) {
 		t.Error("the network policies do not allow NATS and the API server")
 	}
