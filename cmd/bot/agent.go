@@ -107,8 +107,8 @@ func (o outpost) run(ctx context.Context) error {
 		return serveHTTP(ctx, o.listener, &http.Server{Handler: o.routes(registry, line, remote)})
 	})
 	group.Go(func() error {
-		if remote.Load(ctx, watcher) != nil {
-			return nil // It fails with the context alone.
+		if !remote.Load(ctx, watcher) {
+			return nil
 		}
 		group.Go(func() error { return watcher.Run(ctx) })
 		return remote.Run(ctx, watcher)

@@ -153,13 +153,6 @@ func (a *app) wire(ctx context.Context) error {
 		return err
 	}
 	queue := a.bus.Work()
-	a.wished = make(chan struct{}, 1)
-	index.OnWish(func() {
-		select {
-		case a.wished <- struct{}{}:
-		default:
-		}
-	})
 	account := handlers.NewAccount(a.forge)
 	repositories := handlers.NewRepositories(a.forge, repositorySettings(a.config))
 	queue.NameBy(func(ref pull.Ref) string { return pullName(repositories, ref) })
@@ -171,21 +164,12 @@ func (a *app) wire(ctx context.Context) error {
 	if err := a.registerGauges(records); err != nil {
 		return err
 	}
-	forgeFacts := &handlers.ForgeFacts{
-		Forge: a.forge, Repositories: repositories, Facts: a.bus.Facts(), RenovateAccounts: a.config.Bots,
-		Every: a.config.Timing.Reconcile, Now: time.Now, Log: a.log,
-	}
-	collectors, err := a.wireHub(ctx)
-	if err != nil {
+	if err := a.wireDemand(ctx, index, records, repositories); err != nil {
 		return err
-	}
-	a.demand = &handlers.Demand{
-		Index: index, Records: records, Clusters: collectors, Forge: forgeFacts,
-		Patience: wishPatience, Now: time.Now,
 	}
 	a.events = &handlers.Events{
 		Queue: queue, Records: records, Index: index, Account: account, Ledger: a.ledger,
-		Repositories: repositories, Forge: forgeFacts, Log: a.log,
+		Repositories: repositories, Forge: a.demand.Forge, Log: a.log,
 	}
 	if err := a.wireTalk(ctx); err != nil {
 		return err
@@ -217,6 +201,29 @@ func (a *app) wire(ctx context.Context) error {
 		return err
 	}
 	return a.wirePages(ctx, records, index, repositories)
+}
+
+// wireDemand makes what has facts collected that verdicts wish for.
+func (a *app) wireDemand(ctx context.Context, index *handlers.Index, records handlers.Syncer, repositories *handlers.Repositories) error {
+	a.wished = make(chan struct{}, 1)
+	index.OnWish(func() {
+		select {
+		case a.wished <- struct{}{}:
+		default:
+		}
+	})
+	clusters, err := a.wireHub(ctx)
+	if err != nil {
+		return err
+	}
+	a.demand = &handlers.Demand{
+		Index: index, Records: records, Clusters: clusters, Patience: wishPatience, Now: time.Now,
+		Forge: &handlers.ForgeFacts{
+			Forge: a.forge, Repositories: repositories, Facts: a.bus.Facts(), RenovateAccounts: a.config.Bots,
+			Every: a.config.Timing.Reconcile, Now: time.Now, Log: a.log,
+		},
+	}
+	return nil
 }
 
 // pullName is what the log calls a pull request: by the ids while the name of its

@@ -31,24 +31,21 @@ const (
 )
 
 // Load reads what the hub holds of the cluster, and what is wished of it, which it tells
-// the watcher. It tries until it succeeds or ctx ends.
-func (r *Remote) Load(ctx context.Context, w Watcher) error {
+// the watcher. It tries until it succeeds, and reports false if ctx ends before.
+func (r *Remote) Load(ctx context.Context, w Watcher) (loaded bool) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := r.load(ctx)
 		if err == nil {
 			err = r.hear(ctx, w)
 		}
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err == nil
 		}
 		r.log.WarnContext(ctx, "the hub is not reached, and is tried again: is signalbox running, and does its configuration say of this cluster that it has an agent?",
 			"cluster", r.cluster, "error", err)
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return false
 		case <-time.After(pause):
 		}
 	}

@@ -141,7 +141,7 @@ func (s *stage) startBot(name string) {
 		Program: program, Dir: dir, GiteaURL: "http://" + s.gitea.Addr() + "/", Token: token,
 		Repositories: []string{s.repo.String()}, Clusters: map[string]realserver.Access{"prod": account.Via(s.kube.Addr())},
 		Receiver: s.relay.URL,
-		More:       "timing: {reconcile: 5s, clusterSilence: 10s}\nlog: {level: debug, format: json}\n",
+		More:     "timing: {reconcile: 5s, clusterSilence: 10s}\nlog: {level: debug, format: json}\n",
 	}))
 	s.alive = true
 	s.relay.Aim(s.bot.URL)

@@ -85,25 +85,25 @@ func TestAgent(t *testing.T) {
 	st := newStage(t, seed.Options{Policy: `version: 1
 targets:
   - {cluster: prod, paths: ["near/**"]}
-  - {cluster: far, paths: ["far/**"]}
+  - {cluster: dev, paths: ["far/**"]}
 preconditions:
   - {name: definitions are there, paths: ["near/**"], objects: {kind: customresourcedefinitions.apiextensions.k8s.io, name: kustomizations.kustomize.toolkit.fluxcd.io}}
   - name: volumes are healthy
     paths: ["far/**"]
     objects: {kind: volumes.longhorn.io, namespace: longhorn-system, all: 'object.status.state != "attached" || object.status.robustness == "healthy"'}
-`}, settings{bus: natsOf(nats[0]), cluster: "{name: far, agent: true}", extra: "timing: {clusterSilence: 12s}\n"})
+`}, settings{bus: natsOf(nats[0]), cluster: "{name: dev, agent: true}", extra: "timing: {clusterSilence: 12s}\n"})
 	if err := far.Apply(t.Context(), []byte(volume("longhorn-system", "a", "degraded"))); err != nil {
 		t.Fatal(err)
 	}
 	near := st.open(t, "near", write("near/a.yaml", "a: 1\n"))
 	distant := st.open(t, "far", write("far/a.yaml", "a: 1\n"))
 	near.shows(patience, "success", "success")
-	distant.shows(patience, "pending", "success", "far has not been heard from")
+	distant.shows(patience, "pending", "success", "dev has not been heard from")
 	if out, code := st.bot.run("doctor", "--config", st.bot.config); code != 1 || !strings.Contains(out, "the agent of the cluster does not answer") {
 		t.Errorf("bot doctor without the agent: exit code %d\n%s", code, out)
 	}
 
-	agent := startAgent(t, "far", access, nats[1])
+	agent := startAgent(t, "dev", access, nats[2])
 	distant.shows(patience, "pending", "success", "1 does not pass: longhorn-system/a")
 	if err := far.Apply(t.Context(), []byte(volume("longhorn-system", "a", "healthy"))); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ preconditions:
 	}
 
 	agent.Kill()
-	_, took = distant.shows(patience, "pending", "success", "Nothing has been heard from cluster far")
+	_, took = distant.shows(patience, "pending", "success", "Nothing has been heard from cluster dev")
 	t.Logf("a killed agent made its cluster unknown after %s", took)
 	near.shows(patience, "success", "success")
 	if err := far.Apply(t.Context(), []byte(volume("longhorn-system", "b", "faulted"))); err != nil {
@@ -135,7 +135,7 @@ preconditions:
 
 	// The API server of the far cluster goes away and comes back.
 	far.Kill()
-	distant.shows(patience, "pending", "success", "far")
+	distant.shows(patience, "pending", "success", "dev")
 	if err := far.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -31,7 +32,7 @@ func run(args []string) int {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	var out bytes.Buffer
-	cmd := exec.Command("go", append([]string{"test", "-run", "^$"}, args...)...)
+	cmd := exec.CommandContext(context.Background(), "go", append([]string{"test", "-run", "^$"}, args...)...)
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(os.Stdout, &out), os.Stderr
 	if err := cmd.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
