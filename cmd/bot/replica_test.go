@@ -133,7 +133,10 @@ func TestUnsureWhatWasSaid(t *testing.T) {
 	}
 	w.ready()
 	w.shows(number, "success", "pending")
-	if record, _, _ := records.Get(key); record.Posted.Unsure {
-		t.Error("it is unsure still, after all was said")
-	}
+	w.eventually("it is sure after all was said", func() string {
+		if record, _, _ := records.Get(key); record.Posted.Unsure {
+			return "it is unsure still"
+		}
+		return ""
+	})
 }

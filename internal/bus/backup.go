@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"signalbox/internal/backup"
@@ -69,8 +70,9 @@ func backupEntry(bucket string, msg jetstream.Msg, md *jetstream.MsgMetadata) ba
 	}
 }
 
-// backUp writes the last value of each key of a bucket, in their order. A key
-// that changes meanwhile comes twice, of which the last counts.
+// backUp writes the last value of each key of a bucket, in their order. A key that
+// changes meanwhile may come twice, of which the last counts, or not at all, and is
+// asked for by its name then.
 func (r *Reader) backUp(ctx context.Context, to *backup.Writer, name string) error {
 	s, err := r.b.js.Stream(ctx, bucketStream(name, 0).Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -79,27 +81,61 @@ func (r *Reader) backUp(ctx context.Context, to *backup.Writer, name string) err
 	if err != nil {
 		return err
 	}
-	last := map[string]backup.Entry{}
+	seen := map[string]backup.Entry{}
 	err = eachMessage(ctx, s, func(msg jetstream.Msg, md *jetstream.MsgMetadata) error {
 		e := backupEntry(name, msg, md)
-		if op := msg.Headers().Get(headerOperation); op == "DEL" || op == "PURGE" {
-			delete(last, e.Key)
-			return nil
+		if deletes(msg.Headers()) {
+			e.Value = nil
 		}
-		last[e.Key] = e
+		seen[e.Key] = e
 		return nil
 	})
 	if err != nil {
 		return err
 	}
+	if err := missed(ctx, s, name, seen); err != nil {
+		return err
+	}
+	maps.DeleteFunc(seen, func(_ string, e backup.Entry) bool { return e.Value == nil })
 	if err := to.Bucket(backup.Bucket{Name: name, Begun: s.CachedInfo().Created}); err != nil {
 		return err
 	}
-	inOrder := slices.SortedFunc(maps.Values(last), func(a, b backup.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
+	inOrder := slices.SortedFunc(maps.Values(seen), func(a, b backup.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, e := range inOrder {
 		if err := to.Entry(e); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// missed adds the keys of a bucket that are not among those that were seen.
+func missed(ctx context.Context, s jetstream.Stream, name string, seen map[string]backup.Entry) error {
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(bucketPrefix(name)+">"))
+	if err != nil {
+		return err
+	}
+	for subject := range info.State.Subjects {
+		key := strings.TrimPrefix(subject, bucketPrefix(name))
+		if _, ok := seen[key]; ok {
+			continue
+		}
+		msg, err := s.GetLastMsgForSubject(ctx, subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue // It has vanished by its age.
+		}
+		if err != nil {
+			return err
+		}
+		if !deletes(msg.Header) {
+			seen[key] = backup.Entry{Seq: msg.Sequence, At: msg.Time, Key: key, Value: msg.Data}
+		}
+	}
+	return nil
+}
+
+// deletes reports whether a message marks a key as deleted.
+func deletes(h nats.Header) bool {
+	op := h.Get(headerOperation)
+	return op == "DEL" || op == "PURGE"
 }

@@ -153,7 +153,7 @@ func (v *view[T]) forget(ctx context.Context, cons jetstream.Consumer) {
 
 // apply takes one message of the stream into the view.
 func (v *view[T]) apply(key string, msg jetstream.Msg, md *jetstream.MsgMetadata) {
-	if op := msg.Headers().Get(headerOperation); op == "DEL" || op == "PURGE" {
+	if deletes(msg.Headers()) {
 		v.change(key, entry[T]{revision: md.Sequence.Stream, at: md.Timestamp, gone: true})
 		return
 	}

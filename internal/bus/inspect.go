@@ -131,8 +131,8 @@ func (r *Reader) decisions(ctx context.Context) (decision.Ledger, error) {
 const lookAgain = 2 * time.Second
 
 // eachMessage calls f for every message of a stream in its order, until there is
-// no more. What is written meanwhile may or may not be among them; but of each
-// subject that had a message before there is one.
+// no more. What is written meanwhile may or may not be among them, and neither may what
+// it replaces.
 func eachMessage(ctx context.Context, s jetstream.Stream, f func(jetstream.Msg, *jetstream.MsgMetadata) error) (err error) {
 	cons, err := s.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		AckPolicy: jetstream.AckNonePolicy, DeliverPolicy: jetstream.DeliverAllPolicy,
