@@ -118,6 +118,12 @@ func (r *Remote) await(ctx context.Context, w Watcher, a await) (awaitAnswer, er
 	return awaitAnswer{Settled: w.Await(ctx, a.Keys)}, nil
 }
 
+// Reach asks the hub for a sign of life, and returns why there is none.
+func (r *Remote) Reach(ctx context.Context) error {
+	_, err := askHub[wishesAnswer](ctx, r.line, r.cluster, verbWishes, struct{}{})
+	return err
+}
+
 // Heard returns when the hub last answered a heartbeat; zero for never.
 func (r *Remote) Heard() time.Time {
 	r.mu.RLock()

@@ -60,6 +60,10 @@ func (l *Line) Close() {
 // Connected reports whether the server is reached now.
 func (l *Line) Connected() bool { return l.nc.IsConnected() }
 
+// Move connects anew, to another server if there are several. A server that is cut off
+// from the others answers pings for ever.
+func (l *Line) Move() error { return l.nc.ForceReconnect() }
+
 // Request sends data on a subject and returns the answer of one who serves it. It
 // fails at once where nobody does.
 func (l *Line) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {

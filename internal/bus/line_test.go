@@ -54,6 +54,47 @@ func TestLine(t *testing.T) {
 	}
 }
 
+// TestLineMoves: a line leaves a server at which nobody answers for another.
+func TestLineMoves(t *testing.T) {
+	t.Parallel()
+	_, empty := external(t, nil)
+	_, ext := external(t, nil)
+	b := open(t, Config{External: ext})
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() {
+		served <- b.Line().Serve(ctx, "here", "", func(context.Context, string, []byte) []byte { return []byte("yes") })
+	}()
+	defer func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	both := ext
+	both.URLs = []string{empty.URLs[0], ext.URLs[0]}
+	far, err := Dial(both, "", logger(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	servers := map[string]bool{}
+	for limit := deadline(t); len(servers) < 2; {
+		if limit.Err() != nil {
+			t.Fatalf("it was only at %v", servers)
+		}
+		ask, cancel := context.WithTimeout(limit, time.Second)
+		_, err := far.Request(ask, "here", nil)
+		cancel()
+		if far.Connected() {
+			servers[far.nc.ConnectedUrlRedacted()] = err == nil
+		}
+		if err := far.Move(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestLineDoesNotKeepForLater: what is sent while the server is away fails at once, and is
 // not sent when it is back and the news is old.
 func TestLineDoesNotKeepForLater(t *testing.T) {

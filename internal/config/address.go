@@ -152,6 +152,7 @@ func (l *loader) nats(at yamlfile.Path, f *NATSFile) *NATS {
 		KeyFile:         l.file(tls.At("key"), f.TLS.Key),
 	}
 	switch {
+	case l.purpose.agent(): // It makes no streams.
 	case f.Replicas == nil && len(f.URLs) > 1:
 		l.warn(at, "names several servers, and new streams would be on one of them only", "give replicas: 3")
 	case f.Replicas == nil:

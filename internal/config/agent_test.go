@@ -12,7 +12,7 @@ func TestLoadForAnAgent(t *testing.T) {
 	const text = `clusters:
   - {name: prod, inCluster: true}
 bus:
-  nats: {urls: [tls://nats.example.org:4222], replicas: 3}
+  nats: {urls: [tls://nats-0.example.org:4222, tls://nats-1.example.org:4222]}
 `
 	for _, purpose := range []config.Purpose{config.Agent, config.ValidateAgent} {
 		c, warnings, problems := load(t, text, nil, purpose)
