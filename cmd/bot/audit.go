@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"signalbox/internal/bus"
 	"signalbox/internal/config"
 	"signalbox/internal/decision"
-	"signalbox/internal/yamlfile"
 )
 
 // auditFlags are the flags of bot audit as they are written.
@@ -75,19 +73,11 @@ knows of it.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&f.output, "output", "o", "table", "table, jsonl or csv")
 	flags.StringVar(&f.person, "person", "", "only what this person decided, by login or numeric id")
-	flags.StringSliceVar(&f.kinds, "kind", nil, "only these kinds: "+strings.Join(auditKinds(), ", "))
+	kindFlag(cmd, &f.kinds, decision.Kinds())
 	flags.StringVar(&f.since, "since", "", "only from this time on: 2026-09-07, 2026-09-07T03:00:00Z, or an age such as 36h or 7d")
 	flags.StringVar(&f.until, "until", "", "only before this time; a day counts whole")
 	flags.IntVarP(&f.last, "last", "n", 0, "only the last N of those")
 	return cmd
-}
-
-func auditKinds() []string {
-	var names []string
-	for _, k := range decision.Kinds() {
-		names = append(names, string(k))
-	}
-	return names
 }
 
 // auditFilter says which entries are wanted; what is zero does not limit.
@@ -111,13 +101,10 @@ func newAuditFilter(f auditFlags, args []string, now time.Time) (auditFilter, er
 		}
 		out.Repo = name
 	}
-	for _, k := range f.kinds {
-		if !slices.Contains(decision.Kinds(), decision.Kind(k)) {
-			return out, fmt.Errorf("--kind %q is not known: %s", k, yamlfile.Suggest(k, auditKinds()))
-		}
-		out.Kinds = append(out.Kinds, decision.Kind(k))
-	}
 	var err error
+	if out.Kinds, err = kindsOf(f.kinds, decision.Kinds()); err != nil {
+		return out, err
+	}
 	if out.Since, err = decision.ParseSince(f.since, now); err != nil {
 		return out, fmt.Errorf("--since %w", err)
 	}

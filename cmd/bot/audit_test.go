@@ -297,7 +297,7 @@ func TestAuditCommand(t *testing.T) {
 	if _, _, err := run("-o", "xml"); err == nil || !strings.Contains(err.Error(), "table, jsonl or csv") {
 		t.Errorf("error %v", err)
 	}
-	if !slices.Contains(auditKinds(), "override") {
+	if !slices.Contains(texts(decision.Kinds()), "override") {
 		t.Error("the kinds of the help lack override")
 	}
 }

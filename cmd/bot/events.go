@@ -19,7 +19,6 @@ import (
 	"signalbox/internal/config"
 	"signalbox/internal/decision"
 	"signalbox/internal/recording"
-	"signalbox/internal/yamlfile"
 )
 
 // eventFlags are the flags of bot events as they are written.
@@ -81,21 +80,13 @@ external bus is read directly. No token is needed, and nothing is changed.`,
 	flags.StringVar(&f.repo, "repo", "", "only this repository, OWNER/REPO")
 	flags.StringVar(&f.pull, "pull", "", "only this pull request, OWNER/REPO#NUMBER")
 	flags.StringVar(&f.cluster, "cluster", "", "only facts of this cluster")
-	flags.StringSliceVar(&f.kinds, "kind", nil, "only these kinds: "+strings.Join(recordingKinds(), ", "))
+	kindFlag(cmd, &f.kinds, recording.Kinds())
 	flags.StringVar(&f.since, "since", "", "only from this time on: 2026-09-07, 2026-09-07T03:00:00Z, or an age such as 36h or 7d (default 1h, or all for --export)")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "go on with what happens from now on")
 	flags.DurationVar(&f.length, "for", 0, "follow for this long, such as 8h")
 	cmd.MarkFlagsMutuallyExclusive("repo", "pull")
 	cmd.MarkFlagsMutuallyExclusive("export", "output")
 	return cmd
-}
-
-func recordingKinds() []string {
-	var names []string
-	for _, k := range recording.Kinds() {
-		names = append(names, string(k))
-	}
-	return names
 }
 
 // watch is what bot events looks for.
@@ -124,11 +115,9 @@ func newWatch(f eventFlags, now time.Time) (*watch, error) {
 	} else if owner, name, ok := strings.Cut(f.repo, "/"); f.repo != "" && (!ok || owner == "" || name == "" || strings.ContainsAny(name, "/#")) {
 		return nil, fmt.Errorf("--repo %q names no repository; write OWNER/REPO", f.repo)
 	}
-	for _, k := range f.kinds {
-		if !slices.Contains(recording.Kinds(), recording.Kind(k)) {
-			return nil, fmt.Errorf("--kind %q is not known: %s", k, yamlfile.Suggest(k, recordingKinds()))
-		}
-		w.filter.Kinds = append(w.filter.Kinds, recording.Kind(k))
+	var err error
+	if w.filter.Kinds, err = kindsOf(f.kinds, recording.Kinds()); err != nil {
+		return nil, err
 	}
 	switch {
 	case f.export != "" && len(f.kinds) > 0:
@@ -136,7 +125,6 @@ func newWatch(f eventFlags, now time.Time) (*watch, error) {
 	case f.length < 0, f.length > 0 && !f.follow:
 		return nil, errors.New("--for says how long to follow; give it with --follow, such as --follow --for 8h")
 	}
-	var err error
 	if w.filter.Since, err = decision.ParseSince(f.since, now); err != nil {
 		return nil, fmt.Errorf("--since %w", err)
 	}
