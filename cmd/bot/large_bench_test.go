@@ -125,6 +125,12 @@ func (l *large) starts() {
 	began = time.Now()
 	l.start()
 	l.b.ReportMetric(time.Since(began).Seconds(), "restart-s")
+	l.w.eventually("every pull request was looked at again", func() string {
+		if n := l.w.evaluations(); n < largePulls {
+			return fmt.Sprintf("%d were", n)
+		}
+		return ""
+	})
 	l.w.quiet()
 }
 
