@@ -104,7 +104,8 @@ func table(rows []row, on string) string {
 		for _, m := range r.more {
 			more = append(more, figure(m.value)+" "+m.unit)
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", r.name, r.pkg, span(r.perOp), strings.Join(more, ", "))
+		name := strings.ReplaceAll(r.name, "|", `\|`) // It would begin another cell.
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", name, r.pkg, span(r.perOp), strings.Join(more, ", "))
 	}
 	return b.String()
 }

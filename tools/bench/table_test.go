@@ -15,6 +15,7 @@ pkg: signalbox/cmd/bot
 cpu: Some Processor
 BenchmarkFactWakes/pulls=20-2         	  244698	      4529 ns/op	    1234 B/op	      12 allocs/op
 BenchmarkFactWakes/pulls=2000-2       	  244698	    340000000 ns/op
+BenchmarkEval/a||b-2   	       6	       100 ns/op
 BenchmarkLarge-2   	       1	7828317148 ns/op	         0.5946 all-s	      4860 calls/h	         0.8020 calls/poll
 PASS
 ok  	signalbox/cmd/bot	8.558s
@@ -39,6 +40,7 @@ Measured on a machine.
 |---|---|---|---|
 | ` + "`FactWakes/pulls=20` | `cmd/bot`" + ` | 4.53 µs | 1234 B/op, 12 allocs/op |
 | ` + "`FactWakes/pulls=2000` | `cmd/bot`" + ` | 340 ms |  |
+| ` + "`Eval/a\\|\\|b` | `cmd/bot`" + ` | 100 ns |  |
 | ` + "`Large` | `cmd/bot`" + ` | 7.83 s | 0.595 all-s, 4860 calls/h, 0.802 calls/poll |
 
 ` + endMark + "\nThe end.\n"
