@@ -50,25 +50,8 @@ func run(args []string) int {
 
 // machine says what the figures were measured on, and when.
 func machine(now time.Time) string {
-	var kernel syscall.Utsname
-	system := runtime.GOOS
-	if syscall.Uname(&kernel) == nil {
-		system += " " + text(kernel.Release[:])
-	}
-	return fmt.Sprintf("%s, %d processors of %s, %s of memory, %s, %s",
-		now.UTC().Format(time.DateOnly), runtime.NumCPU(), field("/proc/cpuinfo", "model name"), memory(), runtime.Version(), system)
-}
-
-// text reads a text that ends with a zero byte.
-func text(chars []int8) string {
-	var b strings.Builder
-	for _, c := range chars {
-		if c == 0 {
-			break
-		}
-		b.WriteByte(byte(c))
-	}
-	return b.String()
+	return fmt.Sprintf("%s, %d processors of %s, %s of memory, %s on %s",
+		now.UTC().Format(time.DateOnly), runtime.NumCPU(), field("/proc/cpuinfo", "model name"), memory(), runtime.Version(), runtime.GOOS)
 }
 
 // field returns what a file in the form of Linux says of something.
