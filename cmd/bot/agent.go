@@ -106,7 +106,12 @@ func (o outpost) run(ctx context.Context) error {
 	group.Go(func() error {
 		return serveHTTP(ctx, o.listener, &http.Server{Handler: o.routes(registry, line, remote)})
 	})
-	group.Go(func() error { return o.move(ctx, line, remote) })
+	if len(o.nats.URLs) > 1 {
+		group.Go(func() error {
+			line.Guard(ctx, hubSilence, remote.Reach)
+			return nil
+		})
+	}
 	group.Go(func() error {
 		if !remote.Load(ctx, watcher) {
 			return nil
@@ -122,37 +127,6 @@ func (o outpost) run(ctx context.Context) error {
 // hubSilence is how long the hub may be unheard before an agent is not ready: three
 // heartbeats.
 const hubSilence = 30 * time.Second
-
-// move tries another server of NATS each time that signalbox was not reached for a
-// while, until ctx ends.
-func (o outpost) move(ctx context.Context, line *bus.Line, remote *agent.Remote) error {
-	if len(o.nats.URLs) < 2 {
-		return nil
-	}
-	ticker := time.NewTicker(hubSilence / 3)
-	defer ticker.Stop()
-	reached := time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		ask, cancel := context.WithTimeout(ctx, hubSilence/6)
-		err := remote.Reach(ask)
-		cancel()
-		switch {
-		case err == nil || !line.Connected(): // It looks for a server by itself.
-			reached = time.Now()
-		case ctx.Err() == nil && time.Since(reached) >= hubSilence:
-			o.log.WarnContext(ctx, "signalbox is not reached by this NATS server; another one is tried", "error", err)
-			if err := line.Move(); err != nil {
-				o.log.ErrorContext(ctx, "no other NATS server could be tried", "error", err)
-			}
-			reached = time.Now()
-		}
-	}
-}
 
 func (o outpost) routes(registry *prometheus.Registry, line *bus.Line, remote *agent.Remote) http.Handler {
 	mux := http.NewServeMux()

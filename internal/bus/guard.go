@@ -28,10 +28,7 @@ func led(info *jetstream.StreamInfo) error {
 	return nil
 }
 
-// guard watches the connection to one of several servers until the bus closes.
-// A server that is cut off from the others answers pings for ever and can do
-// nothing, and one behind a network that drops everything is missed late: so
-// when nothing was answered for a while, another server is tried.
+// guard watches the connection of a bus until it closes; see [Line.Guard].
 func (b *Bus) guard() error {
 	if len(b.cfg.External.URLs) < 2 {
 		return nil
@@ -44,14 +41,18 @@ func (b *Bus) guard() error {
 	go func() {
 		defer leave()
 		defer cancel()
-		b.watchConnection(ctx)
+		b.Line().Guard(ctx, b.cfg.timing.moveAfter, b.answers)
 	}()
 	return nil
 }
 
-func (b *Bus) watchConnection(ctx context.Context) {
-	t := b.cfg.timing
-	ticker := time.NewTicker(t.moveAfter / 5)
+// Guard watches the connection to one of several servers until ctx ends. A server
+// that is cut off from the others answers pings for ever and can do nothing, and
+// one behind a network that drops everything is missed late: so when nothing was
+// answered for as long as patience, another server is tried. Answers asks, and
+// returns why there was no answer.
+func (l *Line) Guard(ctx context.Context, patience time.Duration, answers func(context.Context) error) {
+	ticker := time.NewTicker(patience / 5)
 	defer ticker.Stop()
 	heard := time.Now()
 	for {
@@ -60,20 +61,20 @@ func (b *Bus) watchConnection(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if !b.nc.IsConnected() {
+		if !l.nc.IsConnected() {
 			heard = time.Now() // It looks for a server by itself.
 			continue
 		}
-		ask, cancel := context.WithTimeout(ctx, t.moveAfter/5)
-		err := b.answers(ask)
+		ask, cancel := context.WithTimeout(ctx, patience/5)
+		err := answers(ask)
 		cancel()
 		switch {
 		case err == nil:
 			heard = time.Now()
-		case ctx.Err() == nil && time.Since(heard) >= t.moveAfter:
-			b.log.WarnContext(ctx, "the NATS server does not answer about streams; another one is tried", "server", b.nc.ConnectedUrlRedacted(), "error", err)
-			if err := b.nc.ForceReconnect(); err != nil {
-				b.log.ErrorContext(ctx, "no other NATS server could be tried", "error", err)
+		case ctx.Err() == nil && time.Since(heard) >= patience:
+			l.log.WarnContext(ctx, "nothing is answered by way of this NATS server; another one is tried", "server", l.nc.ConnectedUrlRedacted(), "error", err)
+			if err := l.Move(); err != nil {
+				l.log.ErrorContext(ctx, "no other NATS server could be tried", "error", err)
 			}
 			heard = time.Now()
 		}
